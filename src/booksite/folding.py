@@ -70,9 +70,13 @@ def put_brackets(block: nodes.Element) -> None:
 
 def name_proof(block: nodes.Element) -> None:
     """Say "Proof" in the language of the site, where a proof does not fold."""
-    for words in [*block.findall(nodes.Text)][:1] if "proof" in block["classes"] else ():
-        if words.startswith(PROOF):
-            words.parent.replace(words, nodes.Text(str(_(PROOF)) + words.removeprefix(PROOF)))
+    if "proof" not in block["classes"]:
+        return
+    first = next(block.findall(nodes.Text), None)
+    if first is not None and first.startswith(PROOF):
+        translated = str(_(PROOF))
+        rest = first.removeprefix(PROOF)
+        first.parent.replace(first, nodes.Text(translated + rest))
 
 
 def visit(translator: Any, node: nodes.Element) -> None:

@@ -53,10 +53,17 @@ def offer_other_language(
 
 def name_sections(app: Sphinx, doctree: nodes.document) -> None:
     """Give translated sections the addresses of the English ones, and the names that MyST knows."""
-    for section in doctree.findall(nodes.section) if app.config.language != "en" else ():
-        own, name = section["ids"], section.get("slug")
-        names = dict.fromkeys((anchors_in_english().get(name), *own, name))
-        section["ids"] = [one for one in names if one in own or (one and one not in doctree.ids)]
+    if app.config.language == "en":
+        return
+    for section in doctree.findall(nodes.section):
+        own = section["ids"]
+        slug = section.get("slug")
+        english = anchors_in_english().get(slug)
+        # A name that another section has already stays with it.
+        free = {name for name in (english, slug) if name and name not in doctree.ids}
+        # The first is the one that links use; each stands once.
+        in_order = dict.fromkeys([english, *own, slug])
+        section["ids"] = [name for name in in_order if name in own or name in free]
 
 
 class EnglishRole(SphinxRole):

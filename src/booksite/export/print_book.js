@@ -40,6 +40,14 @@ globalThis.book = (() => {
     }
   }
 
+  // A style sheet that is missing ends the printing: the book would look wrong.
+  function loaded(link) {
+    return new Promise((done, fail) => {
+      link.onload = done;
+      link.onerror = () => fail(new Error(`${link.href} is missing: build the book again`));
+    });
+  }
+
   async function join(site, title) {
     const pages = all("template").map(({ content, dataset: { path, part } }) => {
       const key = path.replace(/\.html$/, "").replaceAll("/", "-");
@@ -75,7 +83,7 @@ globalThis.book = (() => {
     }
     add("head", [...sheets].map((sheet) => `<link rel="stylesheet" href="${sheet}">`).join(""));
     add("head", `<style>${heads.join("\n").replaceAll("<", "\\3c ")}</style>`);
-    await Promise.all(all("link").map((link) => new Promise((done, fail) => Object.assign(link, { onload: done, onerror: fail }))));
+    await Promise.all(all("link").map(loaded));
     await document.fonts.ready;
   }
 

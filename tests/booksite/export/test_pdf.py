@@ -6,7 +6,7 @@ import subprocess
 
 import pypdf
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from bookformat.paths import STATIC
@@ -114,6 +114,12 @@ def test_what_cannot_be_printed_is_named(printed):
     )
     for said in ("the paper: a-one: <table", "the paper: a-one: <div", "nowhere: a-one: <a"):
         assert any(said in fault for fault in faults), faults
+
+
+@pytest.mark.browser
+def test_a_missing_style_sheet_ends_the_printing(printed):
+    with pytest.raises(Error, match=r"_static/gone\.css is missing: build the book again"):
+        printed('<link rel="stylesheet" href="../_static/gone.css">')
 
 
 def test_explained_source_files_are_not_printed(tmp_path):
