@@ -15,7 +15,9 @@ chapters in links, which `renumber` writes.
 
 The scripts of the site are listed like pages, by their names below `_static`: of the interactive
 figure `widgets/rotation` the phrases, the labels, the units and ticks of axes and the formulas with
-what they compute, in the order of the script (`bookcheck.scripts`).
+what they compute, in the order of the script (`bookcheck.scripts`). So are data that pages print:
+models, graphics cards and published numbers, a line each with its numbers and sources
+(`bookkit/models`), and the sentences of *Read my model* (`read-model/rules`).
 
 A test notices whatever differs from the list: another word, two values that changed places,
 another unit or expression. Somebody then reads the sentence again and runs the command below, as
@@ -46,12 +48,13 @@ import argparse
 import ast
 import difflib
 import functools
+import json
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from markdown_it.token import Token
 
@@ -85,6 +88,8 @@ TYPED = (*TYPED_NUMBERS, "formula")
 COMPUTED = ("relation", "value", "display")
 PROSE = "prose"
 SCRIPT = ".js"
+TABLE = ".jsonl"
+SENTENCES = ".json"
 FIGURES = "widgets"  # the folder of the scripts that draw interactive figures
 # Where the scripts are that speak to a reader.
 SCRIPT_FOLDERS = (
@@ -92,6 +97,14 @@ SCRIPT_FOLDERS = (
     SOURCES / "booksite" / "static",
     SOURCES / "booksite" / "export",
 )
+# Data that pages print, by name.
+DATA = {
+    "bookkit/models": SOURCES / "bookkit" / "models.jsonl",
+    "bookkit/gpus": SOURCES / "bookkit" / "gpus.jsonl",
+    "bookkit/published": SOURCES / "bookkit" / "published.jsonl",
+    "read-model/rules": ROOT / "_static" / "read-model" / "rules.json",
+}
+COPIES = frozenset({"table", "gpus"})  # which the rules have from the other data
 
 WORDS = """
     two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
@@ -305,6 +318,11 @@ def sentences_of_page(path: Path) -> list[Sentence]:
     """What a page says, in its order: sentences, displayed equations, and remarks in code."""
     if path.suffix == SCRIPT:
         return sentences_of_script(path)
+    if path.suffix == TABLE:
+        return [sentence_of_code(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    if path.suffix == SENTENCES:
+        rules = json.loads(path.read_text(encoding="utf-8"))
+        return [sentence_of_code(text) for text in sentences_of_data(rules)]
     found: list[Sentence] = []
     for cell in cells_of(path):
         code = cell.kind == "code"
@@ -327,6 +345,19 @@ def sentences_of_script(path: Path) -> list[Sentence]:
     lines = [line for text in texts for line in text.splitlines()]
     found = [sentence_of_code(line) for line in lines]
     return [one for one in found if one.text]
+
+
+def sentences_of_data(part: Any, name: str = "") -> Iterator[str]:
+    """The texts of more than a word in data, each behind the keys that lead to it."""
+    if isinstance(part, str) and " " in part:
+        yield f"{name}: {part}"
+    elif isinstance(part, list):
+        for one in part:
+            yield from sentences_of_data(one, name)
+    elif isinstance(part, dict):
+        for key, one in part.items():
+            if key not in COPIES:
+                yield from sentences_of_data(one, f"{name} {key}".lstrip())
 
 
 def sentence_of_code(text: str, place: str = "") -> Sentence:
@@ -460,9 +491,9 @@ def pages() -> dict[str, Path]:
     return {"index": ROOT / "index.md", "README": ROOT / "README.md", **found}
 
 
-def scripts() -> dict[str, Path]:
-    """The scripts that are listed, by name: widgets/rotation for _static/widgets/rotation.js."""
-    found: dict[str, Path] = {}
+def beside_pages() -> dict[str, Path]:
+    """What is listed beside pages, by name: scripts (widgets/rotation) and data."""
+    found = dict(DATA)
     for folder in SCRIPT_FOLDERS:
         for file in sorted(folder.rglob(f"*{SCRIPT}")):
             name = file.relative_to(folder).with_suffix("").as_posix()
@@ -544,8 +575,8 @@ def changed_words(old: str, new: str) -> str:
 
 
 def write_list(table: Mapping[str, Sequence[tuple[str, str]]]) -> None:
-    """Store the list: pages in the book's order, then scripts; sentences in the page's order."""
-    order = [*pages(), *scripts(), *table]
+    """Store the list: pages in the book's order, then the others; sentences in the page's order."""
+    order = [*pages(), *beside_pages(), *table]
     lines = [
         f"{page}\t{sentence}\t{kinds}\n"
         for page in sorted(table, key=order.index)
@@ -557,14 +588,14 @@ def write_list(table: Mapping[str, Sequence[tuple[str, str]]]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare what the pages say with the list of what somebody has read."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("pages", nargs="*", help="names of pages or of scripts, such as attention")
+    parser.add_argument("pages", nargs="*", help="names of pages, such as attention")
     parser.add_argument("--list", action="store_true", help="write what the pages say now")
     options = parser.parse_args(arguments)
-    files = pages() | scripts()
+    files = pages() | beside_pages()
     if unknown := [page for page in options.pages if page not in files]:
         parser.error(
             f"there is no page {unknown[0]!r}; a page is named like deeper/clocks, and an "
-            "interactive figure like widgets/rotation"
+            "interactive figure like widgets/rotation; data are named like bookkit/models"
         )
     table = dict(listed())
     told: list[str] = []

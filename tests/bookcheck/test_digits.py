@@ -6,13 +6,13 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from bookcheck.digits import alt_texts, prose_of, typed_numbers, typed_numbers_of_page
-from bookcheck.numbers import changes, listed, pages, scripts, sentences_of_page
+from bookcheck.numbers import beside_pages, changes, listed, pages, sentences_of_page
 from bookformat.formulas import markdown_cells
 from bookformat.notebooks import stored_form
 from bookformat.values import units_behind
 
 PAGES = pages()
-LISTED = PAGES | scripts()
+LISTED = PAGES | beside_pages()
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "README"])

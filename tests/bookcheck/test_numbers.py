@@ -4,13 +4,14 @@ import pytest
 
 from bookcheck import numbers
 from bookcheck.numbers import (
+    beside_pages,
     changes,
     listings_of,
     main,
     quantities_of,
     remarks_of,
-    scripts,
     sentences_of,
+    sentences_of_data,
     sentences_of_page,
     texts_of,
     written_by,
@@ -232,7 +233,7 @@ def test_the_command_writes_the_list_of_one_page(tmp_path, monkeypatch, capsys):
     page.write_text("It has two heads. It has 5 keys. It has two heads.", encoding="utf-8")
     file.write_text("a\tIt has three heads.\tword\nb\tOf 5 keys.\tconstant\n", encoding="utf-8")
     monkeypatch.setattr(numbers, "pages", lambda: {"a": page, "b": page})
-    monkeypatch.setattr(numbers, "scripts", dict)
+    monkeypatch.setattr(numbers, "beside_pages", dict)
     monkeypatch.setattr(numbers, "listed", lambda: numbers.listed_in(file))
     monkeypatch.setattr(numbers, "NUMBERS", file)
     assert main(["a"]) == 1
@@ -266,11 +267,27 @@ def test_a_name_that_nothing_has_is_told(capsys):
 def test_what_an_interactive_figure_says_is_listed():
     (relative,) = [
         one.text
-        for one in sentences_of_page(scripts()["widgets/rotation"])
+        for one in sentences_of_page(beside_pages()["widgets/rotation"])
         if one.text.startswith("k R(")
     ]
     assert relative == "k R((n − m)θ) = (1, 2) R((${n} − ${m}) · ${number(theta)})"
-    texts = [one.text for one in sentences_of_page(scripts()["widgets/cache"])]
+    texts = [one.text for one in sentences_of_page(beside_pages()["widgets/cache"])]
     assert "1 GiB" in texts
     assert "keys and values" in texts
     assert not {"text-anchor", "is-q", "path", "use strict"} & {*texts}
+
+
+def test_data_that_pages_print_are_listed():
+    models = [one.text for one in sentences_of_page(beside_pages()["bookkit/models"])]
+    (falcon,) = [line for line in models if line.startswith('{"name": "Falcon-7B"')]
+    assert '"context": 2048' in falcon
+    rules = [one.text for one in sentences_of_page(beside_pages()["read-model/rules"])]
+    assert any(
+        one.startswith("remarks factor_below_one text: The factor {factor}") for one in rules
+    )
+    assert not any("Falcon-7B" in one for one in rules)
+
+
+def test_of_data_texts_of_one_word_are_left_out():
+    data = {"a": {"note": "It grows.", "kind": "yarn"}, "b": ["one word", 3], "table": "two words"}
+    assert [*sentences_of_data(data)] == ["a note: It grows.", "b: one word"]
