@@ -5,13 +5,13 @@ executed, and a relation where it can be. The words beside them make the stateme
 negative*, *grows with*, *each row*. No program computes words, and a list of the words that matter
 (more, fewer, even, upper, …) would miss the next one. So the list `tests/bookcheck/numbers.tsv` has
 the text of the pages in their order: each sentence, title, row of a table, caption, description of
-a figure, question and answer of a quiz, displayed equation, comment, docstring and line of shown
-code and of the reference, and each text in the code of a cell, which prints it or writes it into a
-figure or a table, with the condition that chooses it. A name such as *keys* is left out where its
-place says that it is a key or an option: an index, a comparison, `color=`. The list has the
-formulas of a sentence, the text and the expression of each {value}, the target of each
-reference and link, and which choice of a quiz is right. Left out are emphasis and the numbers of
-chapters in links, which `renumber` writes.
+a figure with what it computes, question and answer of a quiz, displayed equation, comment,
+docstring and line of shown code and of the reference, and each text in the code of a cell, which
+prints it or writes it into a figure or a table, with the condition that chooses it. A name such as
+*keys* is left out where its place says that it is a key or an option: an index, a comparison,
+`color=`. The list has the formulas of a sentence, the text and the expression of each {value}, the
+target of each reference and link, and which choice of a quiz is right. Left out are emphasis and
+the numbers of chapters in links, which `renumber` writes.
 
 The scripts of the site are listed like pages, by their names below `_static`: of the interactive
 figure `widgets/rotation` the phrases, the labels, the units and ticks of axes and the formulas with
@@ -63,7 +63,6 @@ from bookcheck.digits import (
     CHAPTER_NUMBER,
     NUMBER_AS_FORMULA,
     STRUCTURAL,
-    alt_texts,
 )
 from bookcheck.scripts import texts_of_script
 from bookformat.contents import book_pages, page_name
@@ -327,7 +326,7 @@ def sentences_of_page(path: Path) -> list[Sentence]:
     for cell in cells_of(path):
         code = cell.kind == "code"
         texts = [*texts_of(cell.caption if code else cell.source)]
-        texts += alt_texts(cell.source) if code else []
+        texts += descriptions_in(cell.source) if code else []
         found += [one for text in texts for one in sentences_of(text, cell.place)]
         for display in displays_of(cell.caption if code else cell.source):
             text = f"$$ {' '.join(display.text.split())} $$ ({display.label})"
@@ -415,6 +414,27 @@ def remarks_of(code: str) -> Iterator[str]:
     for found in REMARK.finditer(code):
         for paragraph in PARAGRAPH_END.split(found["docstring"] or found["comment"] or ""):
             yield from filter(None, SENTENCE_END.split(paragraph.strip()))
+
+
+def descriptions_in(code: str) -> Iterator[str]:
+    """The alt texts in a cell's code, with what an f-string computes: "It has {count} bars"."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.keyword) and node.arg == "alt":
+            yield as_written(node.value)
+
+
+def as_written(node: ast.AST) -> str:
+    """A text or an f-string without its quotes; each expression is one word of its sentence."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(as_written, node.values))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return as_written(node.left) + as_written(node.right)
+    if isinstance(node, ast.FormattedValue):
+        form = f":{as_written(node.format_spec)}" if node.format_spec else ""
+        return one_word(f"{{{ast.unparse(node.value)}{form}}}")
+    return one_word(f"{{{ast.unparse(node)}}}")
 
 
 class Written(NamedTuple):

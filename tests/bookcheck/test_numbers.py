@@ -6,6 +6,7 @@ from bookcheck import numbers
 from bookcheck.numbers import (
     beside_pages,
     changes,
+    descriptions_in,
     listings_of,
     main,
     quantities_of,
@@ -101,6 +102,20 @@ def test_texts_that_code_prints_or_draws_are_read():
     assert [*written_by(code)] == [
         "less, in GiB:", 'f"{size / 2**30:.1f} GiB"', 'f"$d$ is {d}"', "the key",
     ]  # fmt: skip
+
+
+def test_descriptions_of_figures_have_what_they_compute():
+    code = """show(drawing, alt=f"It rises after {rise} and is below {low[0, 1]:.{digits}f} from "
+f"{negative}." + (" So it is." if so else ""))"""
+    (description,) = descriptions_in(code)
+    (one,) = sentences_of(description)
+    assert one.kinds == "prose"
+    assert one.text == (
+        "It rises after {rise} and is below {low[0, 1]:.{digits}f} from {negative}."
+        "{' So it is.' if so else ''}"
+    )
+    exchanged = code.replace("rise}", "x}").replace("{negative", "{rise").replace("x}", "negative}")
+    assert [*descriptions_in(exchanged)] != [description]
 
 
 @pytest.mark.parametrize(
