@@ -17,6 +17,14 @@ def every(*letters):
     return {f"sign everywhere: {letter} → -{letter}": FOR_EVERY for letter in letters}
 
 
+# The inverse of a permutation is its transpose, and another permutation.
+PERMUTATION = dict.fromkeys(
+    (r"transpose everywhere: \Pi", r"inverse everywhere: \Pi"),
+    "It is stated for every permutation.",
+)
+TWO_MATRICES = {"exchange everywhere: Q ↔ K": "It is stated for any two matrices."}
+
+
 def tensor(values):
     """A NumPy array or a list as a tensor of float64."""
     return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))

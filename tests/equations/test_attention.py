@@ -8,7 +8,16 @@ from attention_to_rope import attention, softmax
 from attention_to_rope.layers import Linear
 from attention_to_rope.recurrent_attention import linear_attention_steps
 from bookcheck.equations.checks import equation, sentences
-from shared import library_attention, library_scores, library_weights, sizes, tensor
+from shared import (
+    PERMUTATION,
+    TWO_MATRICES,
+    every,
+    library_attention,
+    library_scores,
+    library_weights,
+    sizes,
+    tensor,
+)
 
 
 def rows_softmax(S):
@@ -35,13 +44,21 @@ def page(rng):
     return {**W, **names, **computed, **outputs, **order, **functions, "u": rng.normal(size=d_k)}
 
 
-for name in ("score", "weight", "average", "unnormalised", "constant-key"):
+for name in ("score", "weight", "average", "unnormalised"):
     globals()[f"test_{name}"] = equation(f"eq-{name}", first_index=0)(page)
-for name in ("projections", "equivariance"):
-    globals()[f"test_{name}"] = equation(f"eq-{name}")(page)
+test_projections = equation("eq-projections")(page)
+ANY_ORDER = {**every("Q", "K"), **PERMUTATION, **TWO_MATRICES}
+test_equivariance = equation("eq-equivariance", equivalent=ANY_ORDER)(page)
 
 
-@equation("eq-attention")
+@equation("eq-constant-key", first_index=0, names={1: "T_{mn}"})
+def test_constant_key(rng):
+    """The library's scores for keys to which u is added."""
+    values = page(rng)
+    return {**values, "T": library_scores(values["Q"], values["K"] + values["u"])}
+
+
+@equation("eq-attention", equivalent=every("Q", "K"))
 def test_attention(rng):
     """With more keys than queries."""
     N, keys, d_k, d_v = sizes(rng, 4, 6, 3, 2)
@@ -77,18 +94,20 @@ def test_masked_weight(rng):
     return {**values, "M": mask, "A": A}
 
 
-@equation("eq-flops-core")
-def test_flops_core(rng):
+def flops_core(rng):
     length, width = (int(x) for x in rng.integers(2, 100, size=2))
     with FlopCounterMode(display=False) as counter:
         attention(*(tensor(rng.normal(size=(length, width))) for _ in range(3)))
     return {"N": length, "d": width, r"F_{\text{core}}": counter.get_total_flops()}
 
 
-@equation("eq-flops-balance")
+test_flops_core = equation("eq-flops-core")(flops_core)
+
+
+@equation("eq-flops-balance", names={1: r"F_{\text{core}}"})
 def test_flops_balance(rng):
-    length, width = (int(x) for x in rng.integers(2, 100, size=2))
-    return {"N": length, "d": width, "P": 2 * length * width}
+    values = flops_core(rng)
+    return {**values, "P": 2 * values["N"] * values["d"]}
 
 
 @equation("eq-sink", first_index=0)

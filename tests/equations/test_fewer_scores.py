@@ -38,7 +38,9 @@ def test_reach_depth(rng):
 
     N, W = int(rng.integers(7, 30)), int(rng.integers(3, 6))
     exact = 5 * (W - 1) + 1
-    return [{"N": n, "W": W, "L": deepest(n, W)} for n in (N, exact, exact + 1)]
+    # A wide window too: there the window and the depth cannot be taken for each other.
+    pairs = [(N, W), (exact, W), (exact + 1, W), (N, N // 2 + 1)]
+    return [{"N": n, "W": w, "L": deepest(n, w)} for n, w in pairs]
 
 
 @equation("eq-sparse-indexer", first_index=1)
@@ -60,11 +62,12 @@ def sink(rng):
     gated = sink_gate(lam[None, None], b)[..., None] * o
     sunk = attention(one, s, v, sink=b.view(1, 1, 1), scale=1.0)
     assert torch.allclose(gated, sunk, rtol=0, atol=1e-12)
-    named = {"s": scores, "v": values, "N": N, "b": b.item(), "o": o[0, 0]}
+    named = {"s": scores, "v": values, "N": N, "b": b.item(), "o": o[0, 0], "y": sunk[0, 0]}
     return {**named, r"\lambda": lam.item(), r"\sigma": expit}
 
 
-test_sink_as_gate = equation("eq-sink-as-gate", first_index=0)(sink)
+# y is what the library's attention with this sink gives.
+test_sink_as_gate = equation("eq-sink-as-gate", first_index=0, names={1: "y"})(sink)
 
 
 @equation("eq-output-gate", first_index=0)

@@ -13,7 +13,7 @@ from attention_to_rope.context_extension import (
     yarn_attention_factor,
 )
 from bookcheck.equations.checks import equation, sentences
-from shared import even
+from shared import even, every
 from shared_longer_contexts import by_parts, scale
 
 
@@ -47,17 +47,21 @@ def page(rng, rule=lambda theta, s, *_: position_interpolation(theta, s)):
     }
 
 
-def check(label):
+def check(label, **options):
     rule = RULES.get(label)
-    return equation(label, first_index=0)(lambda rng: page(rng, rule) if rule else page(rng))
+    bind = equation(label, first_index=0, **options)
+    return bind(lambda rng: page(rng, rule) if rule else page(rng))
 
 
 test_pair_turns = check("eq-pair-turns")
-test_stretch = check("eq-stretch")
+SOLVED = {
+    r"exchange everywhere: \theta' ↔ \kappa": "It is the equation, solved for the other symbol."
+}
+test_stretch = check("eq-stretch", equivalent=SOLVED)
 test_pi = check("eq-pi")
 test_ntk_stretch = check("eq-ntk-stretch")
 test_by_parts = check("eq-by-parts")
-test_yarn_temperature = check("eq-yarn-temperature")
+test_yarn_temperature = check("eq-yarn-temperature", equivalent=every("Q", "K"))
 
 
 def first_slow_pair(rng):

@@ -1,12 +1,15 @@
 """The chapter: the equations of the page, executed against the library where it has them."""
 
+import itertools
+import math
+
 import numpy as np
 import torch
 
 from attention_to_rope import proportional_frequencies, rotary_frequencies, softmax
 from bookcheck.equations.checks import Random, depends, equation, sentences
 from shared import UNIT, even
-from shared_rotations import rotation_of_all_pairs, some_base
+from shared_rotations import rotation_of_all_pairs, some_base, turned_row
 from shared_what_rope_encodes import contents
 
 
@@ -62,9 +65,23 @@ TRUE = {
 test_random_score = equation("eq-random-score", equivalent=TRUE)(signs)
 
 
-@equation("eq-mean-score")
+def mean_of_all(values, mean_q, mean_k):
+    """The mean of the library's scores, a query at position r and a key at 0, over all outcomes."""
+    likely = {2.0: 0.2, -0.5: 0.8}
+    theta, r = values[r"\theta"], values["r"]
+    total = 0.0
+    for a in itertools.product(likely, repeat=4):
+        chance = math.prod(likely[one] for one in a)
+        turned = turned_row(mean_q + np.array(a), r, theta)
+        for c in itertools.product((-2.0, 2.0), repeat=4):
+            total += chance / 2**4 * float(turned @ (mean_k + np.array(c)))
+    return total
+
+
+@equation("eq-mean-score", names={1: r"\bar{s}"})
 def test_mean_score(rng):
     values, mean_q, mean_k = signs(rng, 4), *rng.normal(size=(2, 4))
+    values[r"\bar{s}"] = mean_of_all(values, mean_q, mean_k)
     values |= {"a": values["q"], "c": Random([-2, 2], shape=(4,))}
     values |= {"q": depends("a", lambda a: mean_q + a), "k": depends("c", lambda c: mean_k + c)}
     return {**values, r"\mu_q": mean_q, r"\mu_k": mean_k}
