@@ -55,7 +55,12 @@ def test_online_merge(rng):
     return [drawn, other]
 
 
-@equation("eq-online-merge-proof", first_index=0)
+EMPTY = {
+    "exchange everywhere: a ↔ N": "The first sum then has all scores, and the second has none."
+}
+
+
+@equation("eq-online-merge-proof", first_index=0, equivalent=EMPTY)
 def test_online_merge_proof(rng):
     return keys(rng, "s", "a", "N", "c", "c_1", "c_2", r"\ell", r"\ell_1", r"\ell_2")
 

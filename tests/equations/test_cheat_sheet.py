@@ -1,5 +1,6 @@
 """The cheat sheet: its equations, executed against the library."""
 
+import numpy as np
 import torch
 
 from attention_to_rope import (
@@ -16,7 +17,7 @@ from attention_to_rope import (
 from attention_to_rope.context_extension import ntk_aware, yarn_attention_factor
 from attention_to_rope.merge import finish, log_total, merge, partial_attention
 from bookcheck.equations.checks import equation
-from shared import even, library_attention, sizes, tensor
+from shared import even, every, library_attention, sizes, tensor
 from shared_rotations import some_base
 
 
@@ -26,7 +27,7 @@ def frequencies(rng):
     return b, d_k, rotary_frequencies(d_k, b)
 
 
-@equation("eq-sheet-attention")
+@equation("eq-sheet-attention", equivalent=every("Q", "K"))
 def test_attention(rng):
     N, keys, d_k, d_v = sizes(rng, 4, 5, 3, 2)
     Q, K, V = (rng.normal(size=shape) for shape in ((N, d_k), (keys, d_k), (keys, d_v)))
@@ -44,7 +45,7 @@ def test_norm(rng):
     return {"x": x, "g": g, r"\epsilon": eps, "d": d, r"\operatorname{RMSNorm}": library}
 
 
-@equation("eq-sheet-swiglu")
+@equation("eq-sheet-swiglu", equivalent=every("x"))
 def test_swiglu(rng):
     d, hidden = sizes(rng, 4, 5)
     layer = FeedForward(d, hidden=hidden, activation="swiglu", bias=False, seed=rng).double()
@@ -78,12 +79,17 @@ def test_pair(rng):
     return {"x_a": x[0], "x_b": x[1], "y_a": y_a, "y_b": y_b, "m": m, r"\theta": float(theta)}
 
 
-@equation("eq-sheet-score", first_index=0)
+@equation("eq-sheet-score", first_index=0, names={1: "s_{mn}"})
 def test_score(rng):
+    """The dot products of rows that the library has rotated."""
     _, d_k, theta = frequencies(rng)
     q, k = rng.normal(size=(2, d_k))
-    R = rotation_matrix(torch.arange(9), theta, layout="half").numpy()
-    return {"q": q, "k": k, r"\mathbf{R}": R, "m": range(1, 3), "n": range(3, 8)}
+    places = torch.arange(9)
+    R = rotation_matrix(places, theta, layout="half").numpy()
+    table = rotary_table(places, theta, dtype=torch.float64)
+    turned = [rotate(tensor(np.tile(x, (9, 1))), table, layout="half").numpy() for x in (q, k)]
+    s = turned[0] @ turned[1].T
+    return {"q": q, "k": k, "s": s, r"\mathbf{R}": R, "m": range(1, 3), "n": range(3, 8)}
 
 
 @equation("eq-sheet-ntk", first_index=0)

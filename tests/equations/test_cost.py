@@ -114,7 +114,12 @@ def test_training_operations(rng):
     return {r"\text{parameters}": parameters, "N": N, r"\text{operations}": counted}
 
 
-@equation("eq-product-intensity")
+SOLVED = {
+    r"exchange everywhere: \text{intensity} ↔ w": "It is the equation, solved for the other symbol."
+}
+
+
+@equation("eq-product-intensity", equivalent=SOLVED)
 def test_product_intensity(rng):
     """Operations and bytes that PyTorch counts in a product, in float32 and in bfloat16."""
     N, d, d_out = (int(size) for size in rng.integers(3, 30, size=3))

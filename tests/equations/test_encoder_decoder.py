@@ -6,7 +6,7 @@ from torch import nn
 from attention_to_rope import attention, causal_mask, softmax
 from bookcheck.equations.checks import equation, sentences
 from one_file.transformer_2017 import DecoderBlock, EncoderBlock
-from shared import library_scores, sizes, tensor
+from shared import every, library_scores, sizes, tensor
 
 N, M, D, H, F, WORDS = 5, 7, 6, 2, 10, 4
 
@@ -67,7 +67,7 @@ def test_decoder_block(rng):
     return symbols | {r"\operatorname{CrossAttention}": cross}
 
 
-@equation("eq-cross-attention")
+@equation("eq-cross-attention", equivalent=every("Y", "E"))
 def test_cross_attention(rng):
     d_k, d_v = sizes(rng, 3, 2)
     Y, E = rng.normal(size=(N, D)), rng.normal(size=(M, D))

@@ -6,6 +6,7 @@ import torch
 from attention_to_rope import FeedForward, gelu, gelu_tanh, parity_width, relu, silu
 from attention_to_rope.activations import GATED, PLAIN
 from bookcheck.equations.checks import Silent, equation, sentences
+from shared import PERMUTATION, every, tensor
 from shared_feed_forward import (
     D_F,
     PLACES,
@@ -20,7 +21,7 @@ from shared_feed_forward import (
 )
 
 
-@equation("eq-ffn", broadcast=True)
+@equation("eq-ffn", broadcast=True, equivalent=every("X"))
 def test_ffn(rng):
     cases = []
     for activation, f in PLAIN.items():
@@ -30,7 +31,7 @@ def test_ffn(rng):
     return cases
 
 
-@equation("eq-ffn-units", first_index=0, vectors="row")
+@equation("eq-ffn-units", first_index=0, vectors="row", equivalent=every("x"))
 def test_ffn_units(rng):
     net, parts = layer(rng, "gelu", int(rng.integers(5, 9)))
     units = {"k": parts["W_1"].T, "c": parts["b_1"], "v": parts["W_2"], "b_2": parts["b_2"]}
@@ -38,16 +39,20 @@ def test_ffn_units(rng):
     return {"x": rng.normal(size=D), **parts, **units, **functions}
 
 
-@equation("eq-ffn-equivariant")
+@equation("eq-ffn-equivariant", equivalent={**every("X"), **PERMUTATION})
 def test_ffn_equivariant(rng):
     net, _ = layer(rng, "swiglu")
     order = np.eye(N)[rng.permutation(N)]
     return {"X": rng.normal(size=(N, D)), r"\Pi": order, r"\operatorname{FFN}": applied(net)}
 
 
-@equation("eq-two-linear", broadcast=True)
+@equation("eq-two-linear", broadcast=True, names={1: "Y"})
 def test_two_linear(rng):
-    return {"X": rng.normal(size=(N, D)), **layer(rng, "relu")[1]}
+    """The library's layer without what is between its two linear maps."""
+    net, parts = layer(rng, "relu")
+    X = rng.normal(size=(N, D))
+    Y = net.down(net.up(tensor(X))).detach().numpy()
+    return {"X": X, "Y": Y, **parts}
 
 
 @equation("eq-relu")
@@ -58,13 +63,16 @@ def test_relu(rng):
     return [{"x": x, name: in_numpy(relu)} for x in PLACES] + sides
 
 
-@equation("eq-soft-step")
+@equation("eq-soft-step", equivalent=every("x"))
 def test_soft_step(rng):
     steps = {relu: lambda x: float(x > 0), silu: SIGMOID[r"\sigma"], gelu: normal_cdf}
     return [{"x": x, "f": in_numpy(f), r"\psi": s} for f, s in steps.items() for x in PLACES]
 
 
-@equation("eq-swish")
+ANY = {**every("x", r"\beta"), r"exchange everywhere: \beta ↔ x": "Both are any number."}
+
+
+@equation("eq-swish", equivalent=ANY)
 def test_swish(rng):
     def swish(beta, x):
         return silu(torch.tensor(x, dtype=torch.float64), beta).numpy()
@@ -73,13 +81,13 @@ def test_swish(rng):
     return [{"x": x, r"\beta": beta, **given} for x in PLACES for beta in (0.7, 1.9)]
 
 
-@equation("eq-gelu-erf")
+@equation("eq-gelu-erf", equivalent=every("x"))
 def test_gelu_erf(rng):
     functions = {r"\operatorname{GELU}": in_numpy(gelu), r"\Phi": normal_cdf}
     return [{"x": x, **functions} for x in PLACES]
 
 
-@equation("eq-glu-family")
+@equation("eq-glu-family", equivalent=every("x"))
 def test_glu_family(rng):
     gates = {"glu": torch.sigmoid, "swiglu": silu, "geglu": gelu, "geglu_tanh": gelu_tanh}
     assert gates.keys() == GATED.keys()

@@ -6,6 +6,7 @@ import torch
 from bookcheck.equations.checks import equation, sentences
 from bookkit.trained.model import CONFIG as BOOK_MODEL
 from one_file.llama import Block, Config, rope_frequencies
+from shared import every
 
 CONFIG = Config(
     vocab_size=7,
@@ -45,7 +46,7 @@ def test_block(rng):
     }
 
 
-@equation("eq-file-temperature", first_index=0)
+@equation("eq-file-temperature", first_index=0, equivalent=every(r"\tau"))
 def test_temperature(rng):
     z, tau = rng.normal(size=5), rng.uniform(0.3, 3)
 

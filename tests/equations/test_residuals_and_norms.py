@@ -149,11 +149,14 @@ def test_vanishing_pre(rng):
     return {**values, "r": np.sqrt((x**2).mean()), "y": rms_norm_of(x)}
 
 
-@equation("eq-fold-gain")
+@equation("eq-fold-gain", names={1: "z"})
 def test_fold_gain(rng):
-    y, gain, bias = rng.normal(size=(3, D))
+    """The library's norm with a gain and a bias, before a matrix."""
+    x, gain, bias = rng.normal(size=(3, D))
     W = rng.normal(size=(D, 3))
-    return {"y": y, "g": gain, "b": bias, "W": W, r"\operatorname{diag}": np.diag}
+    y = layer_norm(tensor(x), None, None, eps=1e-5).numpy()
+    z = layer_norm(tensor(x), tensor(gain), tensor(bias), eps=1e-5).numpy() @ W
+    return {"y": y, "z": z, "g": gain, "b": bias, "W": W, r"\operatorname{diag}": np.diag}
 
 
 def page(rng):

@@ -4,13 +4,22 @@ import numpy as np
 
 from attention_to_rope import rotary_frequencies
 from bookcheck.equations.checks import Random, equation, sentences
-from shared import UNIT, library_attention, sizes
+from shared import (
+    PERMUTATION,
+    TWO_MATRICES,
+    UNIT,
+    every,
+    library_attention,
+    library_scores,
+    sizes,
+)
+from shared_deriving_rope import turned_rows
 from shared_rotations import plane_rotation, some_angle
 
 N, D_K, D_V = 4, 3, 2
 
 
-@equation("eq-road-attention")
+@equation("eq-road-attention", equivalent=every("Q", "K"))
 def test_attention(rng):
     N, keys, d_k, d_v = sizes(rng, 4, 6, 3, 2)
     Q, K, V = (rng.normal(size=shape) for shape in ((N, d_k), (keys, d_k), (keys, d_v)))
@@ -31,7 +40,7 @@ def test_variance(rng):
     return {"q": q, "k": k, "d_k": d_k}
 
 
-@equation("eq-road-order")
+@equation("eq-road-order", equivalent={**every("Q", "K"), **PERMUTATION, **TWO_MATRICES})
 def test_order(rng):
     Q, K, V = (rng.normal(size=(N, size)) for size in (D_K, D_K, D_V))
     Pi = np.eye(N)[rng.permutation(N)]
@@ -52,22 +61,27 @@ def test_shift(rng):
     }
 
 
-@equation("eq-road-cross")
+@equation("eq-road-cross", first_index=0, names={1: r"\sqrt{2} S_{mn}"})
 def test_cross(rng):
-    """The terms of a product of two sums; `P` is a point on the circle."""
+    """The terms of a score of the library; `P` is a point on the circle."""
     q, k, theta = rng.normal(size=2), rng.normal(size=2), some_angle(rng)
-    points = {"P": lambda n: np.array([1.0, 0.0]) @ plane_rotation(n * theta)}
-    return {**points, "q": q, "k": k, "m": range(4), "n": range(5)}
+    P = np.stack([np.array([1.0, 0.0]) @ plane_rotation(n * theta) for n in range(5)])
+    S = library_scores(q + P[1:], k + P)
+    return {"P": P, "S": S, "q": q, "k": k, "m": range(4), "n": range(5)}
 
 
-@equation("eq-road-relative")
+@equation("eq-road-relative", first_index=0, names={1: "s_{mn}"})
 def test_relative(rng):
+    """The dot products of rows that the library has rotated."""
     q, k = rng.normal(size=(2, 2))
+    theta = some_angle(rng)
+    s = turned_rows(q, theta) @ turned_rows(k, theta).T
     return {
         "q": q,
         "k": k,
+        "s": s,
         "R": plane_rotation,
-        r"\theta": some_angle(rng),
+        r"\theta": theta,
         "m": range(4),
         "n": range(5),
     }

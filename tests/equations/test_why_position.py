@@ -12,7 +12,7 @@ from attention_to_rope import (
     rotary_frequencies,
 )
 from bookcheck.equations.checks import equation, sentences
-from shared import even, library_scores, tensor
+from shared import FOR_EVERY, PERMUTATION, even, every, library_scores, tensor
 from texcheck import depends
 
 N, D = 5, 6
@@ -52,8 +52,14 @@ def page(rng):
     }
 
 
-test_stack_equivariance = equation("eq-stack-equivariance")(page)
-test_bias_permuted = equation("eq-bias-permuted")(page)
+ANY_ORDER = {**every("X"), **PERMUTATION}
+ANY_BIAS = {
+    **every("B"),
+    **PERMUTATION,
+    **dict.fromkeys(("transpose everywhere: B", "inverse everywhere: B"), FOR_EVERY),
+}
+test_stack_equivariance = equation("eq-stack-equivariance", equivalent=ANY_ORDER)(page)
+test_bias_permuted = equation("eq-bias-permuted", equivalent=ANY_BIAS)(page)
 
 
 @equation("eq-nope-counter", first_index=0)
