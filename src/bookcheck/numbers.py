@@ -433,8 +433,13 @@ def as_written(node: ast.AST) -> str:
         return as_written(node.left) + as_written(node.right)
     if isinstance(node, ast.FormattedValue):
         form = f":{as_written(node.format_spec)}" if node.format_spec else ""
-        return one_word(f"{{{ast.unparse(node.value)}{form}}}")
-    return one_word(f"{{{ast.unparse(node)}}}")
+        return one_word(f"{{{expression_of(node.value)}{form}}}")
+    return one_word(f"{{{expression_of(node)}}}")
+
+
+def expression_of(node: ast.AST) -> str:
+    """A part of code on one line; which quotes are inside others depends on Python's version."""
+    return ast.unparse(node).replace('"', "'")
 
 
 class Written(NamedTuple):
