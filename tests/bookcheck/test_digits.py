@@ -7,6 +7,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from bookcheck.digits import alt_texts, prose_of, typed_numbers, typed_numbers_of_page
 from bookcheck.numbers import beside_pages, changes, listed, pages, sentences_of_page
+from bookcheck.units import wrong_units_of_page
 from bookformat.formulas import markdown_cells
 from bookformat.notebooks import stored_form
 from bookformat.values import units_behind
@@ -34,6 +35,12 @@ def test_the_unit_of_a_value_is_in_it(name):
         for place, text in markdown_cells(PAGES[name])
         for one in units_behind(text)
     ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_units_in_code_are_those_by_which_it_divides(name):
+    found = wrong_units_of_page(LISTED[name]) if LISTED[name].suffix in (".ipynb", ".js") else []
     assert not found, "\n".join(found)
 
 
