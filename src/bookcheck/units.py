@@ -1,4 +1,4 @@
-"""Units in the code of a page: what a text says must be what the code beside it divides by.
+"""Units that code contradicts: what a text says must be what the code beside it divides by.
 
 A text such as "GiB" in code is printed, or heads a column, and no {value} computes it. But the code
 says what it divides by. So a unit right behind an expression of an f-string must be the factor of
@@ -6,6 +6,9 @@ this expression: `f"{size / 2**30:.1f} GiB"`, `f"{1e3 * seconds:.0f} ms"`. In ot
 a unit of bytes must be among the powers by which the cell divides, if it divides by such powers. A
 tick of an interactive figure, `[30, "1 GiB"]`, gives the number of bytes or its exponent of two or
 of ten. What divides by a name, or in another cell, is not seen.
+
+Losses are in nats. A {value} with decimals of *bits* must say in its expression how it comes to
+them, by `log2` or by `math.log(2)`, and one of *nats* must have neither.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from bookformat.notebooks import cells_of
-from bookformat.values import SCALES
+from bookformat.values import SCALES, line_of, parse_value
 
 # What an expression divides by, or multiplies with, for the sake of a unit.
 POWERS = frozenset(
@@ -41,17 +44,36 @@ def one_of(units: dict[str, Fraction]) -> str:
 UNIT_BEHIND = re.compile(rf"[\s-]?({one_of(SIZES)})(?![\w/])")
 UNIT_OF_BYTES = re.compile(rf"(?<![\w/])({one_of(BYTES)})(?![\w/])")
 TICK = re.compile(rf'\[(\d+(?:e\d+)?), "(\d+) ({one_of(BYTES)})"\]')
+BITS = "bit"
+NATS = "nat"
+# A value with decimals, and whether it counts bits or nats; a length in bits is a whole number.
+INFORMATION = re.compile(rf"\{{value\}}`(?P<value>[^`]+)`[\s-]?(?P<unit>{BITS}|{NATS})s?\b")
+TO_BITS = re.compile(r"\blog2\b|\blog\(2(?:\.0?)?\)")
+
+
+def wrong_information(text: str) -> Iterator[str]:
+    """The values of a text in bits that nothing has made bits, and those in nats that are bits."""
+    for found in INFORMATION.finditer(text):
+        value = parse_value(found["value"])
+        to_bits = TO_BITS.search(value.expression) is not None
+        if "." in value.printed and to_bits != (found["unit"] == BITS):
+            yield (
+                f"{{value}}`{line_of(value)}` {found['unit']}s: losses are in nats; "
+                "an expression divided by math.log(2) gives bits"
+            )
 
 
 def wrong_units_of_page(path: Path) -> list[str]:
-    """A message for each unit in the code of a page, or of a script, that the code contradicts."""
+    """A message for each unit of a page, or of a script, that the code contradicts."""
     if path.suffix == ".js":
         return [f"{path.name}: {fault}" for fault in wrong_ticks(path.read_text(encoding="utf-8"))]
     found = []
     for cell in cells_of(path):
-        if cell.kind == "code":
-            place = ", ".join(filter(None, (path.name, cell.place)))
-            found += [f"{place}: {fault}" for fault in wrong_units(cell.source)]
+        place = ", ".join(filter(None, (path.name, cell.place)))
+        code = cell.kind == "code"
+        faults = [*wrong_information(cell.caption if code else cell.source)]
+        faults += wrong_units(cell.source) if code else []
+        found += [f"{place}: {fault}" for fault in faults]
     return found
 
 

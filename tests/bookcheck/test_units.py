@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookcheck.units import wrong_ticks, wrong_units, wrong_units_of_page
+from bookcheck.units import wrong_information, wrong_ticks, wrong_units, wrong_units_of_page
 from bookformat.paths import CHAPTERS, ROOT
 
 
@@ -51,11 +51,26 @@ def test_ticks_of_a_figure(ticks, faults):
 
 
 @pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("{value}`3.178 = entropy` nats per byte", 0),
+        ("{value}`3.178 = entropy` bits per byte", 1),
+        ("{value}`4.585 = entropy / math.log(2)` bits and {value}`1.2 = log2(x)`\nbits", 0),
+        ("{value}`4.585 = entropy / math.log(2)` nats", 1),
+        ("{value}`16 = width` bits, {value}`0.5 = share` of the bits", 0),
+    ],
+)
+def test_bits_and_nats(text, faults):
+    assert len([*wrong_information(text)]) == faults
+
+
+@pytest.mark.parametrize(
     ("page", "right", "wrong"),
     [
         (CHAPTERS / "deeper" / "keep-less.ipynb", "GiB as it is", "GB as it is"),
         (CHAPTERS / "fewer-scores.ipynb", "{mixed / 1e9:5.1f} GB", "{mixed / 1e9:5.1f} GiB"),
         (ROOT / "_static" / "widgets" / "cache.js", "1 GiB", "1 GB"),
+        (CHAPTERS / "sinusoids.ipynb", "excess.min()` nats", "excess.min()` bits"),
     ],
 )
 def test_a_unit_of_the_book_that_is_exchanged_is_told(page, right, wrong, tmp_path):
