@@ -17,6 +17,14 @@ def every(*letters):
     return {f"sign everywhere: {letter} → -{letter}": FOR_EVERY for letter in letters}
 
 
+def turned_back(*letters):
+    """Reasons for matrices whose transposes obey the same rules."""
+    changes = [
+        f"{kind} everywhere: {name}" for name in letters for kind in ("transpose", "inverse")
+    ]
+    return dict.fromkeys(changes, "The rotations in the other sense obey the same rules.")
+
+
 # The inverse of a permutation is its transpose, and another permutation.
 PERMUTATION = dict.fromkeys(
     (r"transpose everywhere: \Pi", r"inverse everywhere: \Pi"),

@@ -5,8 +5,8 @@ import torch
 
 from attention_to_rope import sinusoidal
 from bookcheck.equations.checks import equation, sentences
-from shared import even
-from shared_deriving_rope import D_K, N, hat
+from shared import even, every, turned_back
+from shared_deriving_rope import D_K, N, hat, turned_rows
 from shared_rotations import (
     IDENTITY,
     QUARTER_TURN,
@@ -21,24 +21,38 @@ from shared_rotations import (
 def one_plane(rng):
     angles = {r"\alpha": some_angle(rng), r"\theta": some_angle(rng)}
     known = {"x": rng.normal(size=2), "F": np.diag([1.0, -1.0]), "R": plane_rotation}
-    return {**split_matrix(rng), **known, **angles, "m": range(N), "n": range(N)}
+    parts = split_matrix(rng)
+    # M between the rows that the library turns, at all pairs of positions.
+    rows = np.stack([turned_rows(x, angles[r"\theta"]) for x in np.eye(2)], axis=1)
+    known["T"] = rows[:, None] @ parts["M"] @ rows[None].transpose(0, 1, 3, 2)
+    return {**parts, **known, **angles, "m": range(N), "n": range(N)}
 
 
-def check(label, reason="", *changes, **options):
-    equivalent = dict.fromkeys(changes, reason)
+def check(label, reason="", *changes, also=None, **options):
+    equivalent = {**dict.fromkeys(changes, reason), **(also or {})}
     return equation(label, first_index=0, equivalent=equivalent, **options)(one_plane)
 
 
 test_alias = check("eq-rope-alias")
-test_columns = check("eq-columns")
-test_wrong_side = check("eq-wrong-side")
+test_columns = check("eq-columns", also=every(r"\alpha"))
+test_wrong_side = check("eq-wrong-side", also=every(r"\alpha"))
 test_flip = check("eq-flip")
 ADD = r"add transpose: ∅ → ^\top"
 SYMMETRIC = "H is symmetric."
 test_split = check("eq-split", fixed={"H": SYMMETRIC})
 test_split_symmetric = check("eq-split-symmetric", SYMMETRIC, ADD)
-test_pass_through = check("eq-pass-through", SYMMETRIC, f"{ADD}, before =", f"{ADD}, before R")
-test_before = check("eq-before", SYMMETRIC, f"{ADD}, after H")
+BOTH_WAYS = {
+    **every(r"\alpha", "a", "I", "c", "J"),
+    **turned_back("R", "J"),
+    "inverse everywhere: H": "The inverse of H has the form of H.",
+    **dict.fromkeys(
+        ("exchange everywhere: a ↔ c", "exchange everywhere: I ↔ J"), "Both factors are any number."
+    ),
+}
+test_pass_through = check(
+    "eq-pass-through", SYMMETRIC, f"{ADD}, before =", f"{ADD}, before R", also=BOTH_WAYS
+)
+test_before = check("eq-before", SYMMETRIC, f"{ADD}, after H", names={1: "T_{m,n}"})
 
 
 @equation("eq-factor")
@@ -56,7 +70,14 @@ def factors(rng):
 test_factors = equation("eq-factors", first_index=0)(factors)
 
 
-@equation("eq-factor-rules")
+RULES = {
+    **every(r"\alpha", r"\beta"),
+    **turned_back(r"\hat{R}"),
+    r"exchange everywhere: \alpha ↔ \beta": "Rotations of a plane commute.",
+}
+
+
+@equation("eq-factor-rules", equivalent=RULES)
 def test_factor_rules(rng):
     angles = {r"\alpha": some_angle(rng), r"\beta": 2.3 * some_angle(rng)}
     return [
@@ -67,7 +88,7 @@ def test_factor_rules(rng):
 test_high_dimension = equation("eq-rope-high", first_index=0)(factors)
 
 
-@equation("eq-before-blocks", first_index=0)
+@equation("eq-before-blocks", first_index=0, names={1: "T_{m,n,i,j}"})
 def test_before_blocks(rng):
     M, D_part, H = np.zeros((3, 3, 2, 2)), np.zeros((3, 3, 2, 2)), np.zeros((3, 3, 2, 2))
     for i in range(3):
@@ -76,8 +97,14 @@ def test_before_blocks(rng):
             M[i, j], H[i, j] = parts["M"], parts["H"]
             D_part[i, j] = parts["a"] * IDENTITY + parts["c"] * QUARTER_TURN
     theta = some_frequencies(rng, D_K)[1].numpy()
+    # What the library's turns make of the unit rows of each pair: position, pair, 2, 2.
+    rows = np.stack(
+        [np.stack([turned_rows(x, angle) for x in np.eye(2)], axis=1)[:3] for angle in theta],
+        axis=1,
+    )
+    T = np.einsum("miab,ijbc,njdc->mnijad", rows, M, rows)
     places = {"m": range(3), "n": range(3), "i": range(3), "j": range(3), r"\theta": theta}
-    return {"M": M, "D": D_part, "H": H, "R": plane_rotation, **places}
+    return {"T": T, "M": M, "D": D_part, "H": H, "R": plane_rotation, **places}
 
 
 @equation("eq-sinusoid-turned")

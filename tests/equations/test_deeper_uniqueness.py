@@ -7,7 +7,7 @@ import torch
 
 from attention_to_rope import rotate_complex
 from bookcheck.equations.checks import Excluded, equation, sentences
-from shared import even, sizes
+from shared import even, every, library_scores, sizes
 from shared_deriving_rope import (
     N,
     complex_pair,
@@ -33,7 +33,7 @@ STEPS = {
 }
 
 
-@equation("eq-step-length", equivalent=STEPS)
+@equation("eq-step-length", equivalent={**STEPS, **every("m")})
 def test_step_length(rng):
     """Maps that bend the contents and are relative all the same."""
     f, _, _ = relative_maps(rng)
@@ -48,7 +48,11 @@ LENGTHS = (
 )
 
 
-@equation("eq-angle-steps", equivalent=dict.fromkeys(LENGTHS, "f keeps lengths."))
+KEEPS = dict.fromkeys(LENGTHS, "f keeps lengths.")
+EITHER = {"exchange everywhere: q ↔ k": "The first line is stated for every content."}
+
+
+@equation("eq-angle-steps", equivalent={**KEEPS, **EITHER})
 def test_angle_steps(rng):
     """The library turns; the angle of an arrow is read place by place and counted on."""
     theta, contents = some_angle(rng), {"q": rng.normal(size=2), "k": rng.normal(size=2)}
@@ -65,17 +69,16 @@ def test_angle_steps(rng):
     return {"f": lambda m, x: turned_row(x, m, frequency), "g": g, **contents, **places}
 
 
-@equation("eq-stretched-content")
+@equation("eq-stretched-content", first_index=0, names={1: "s_{mn}"})
 def test_stretched_content(rng):
-    """A content of its own length on both sides; the library turns it, and the score agrees."""
+    """The scores of contents with their lengths cubed, which the library has turned."""
     theta, pair = some_angle(rng), complex_pair(rng)
     z, w = pair["z"], pair["w"]
-    m, n = 2, 3
     turn = complex_turn(theta)
-    first, second = abs(z) ** 2 * turn(m, z), abs(w) ** 2 * turn(n, w)
-    printed = (z.conjugate() * w * np.exp(1j * (n - m) * theta)).real
-    assert np.isclose((first.conjugate() * second).real, abs(z * w) ** 2 * printed)
-    return {"z": z, "w": w, "m": range(N), "n": range(N), r"\theta": theta}
+    first = np.array([turn(m, abs(z) ** 2 * z) for m in range(N)])
+    second = np.array([turn(n, abs(w) ** 2 * w) for n in range(N)])
+    s = np.outer(first.conj(), second).real
+    return {"z": z, "w": w, "s": s, "m": range(N), "n": range(N), r"\theta": theta}
 
 
 PLACES = (
@@ -91,7 +94,7 @@ ONE_MORE = (
 )
 
 
-@equation("eq-step-keeps", equivalent=dict.fromkeys((*PLACES, *ONE_MORE), SHIFT))
+@equation("eq-step-keeps", equivalent={**dict.fromkeys((*PLACES, *ONE_MORE), SHIFT), **every("m")})
 def test_step_keeps(rng):
     f, g, _ = relative_maps(rng)
     (r,) = sizes(rng, 2)
@@ -161,30 +164,48 @@ def test_isotropic(rng):
     return {"w": w, "U": orthogonal(rng, 5), r"\lambda": complex(*rng.normal(size=2))}
 
 
-@equation("eq-basis-absorbed")
+@equation("eq-basis-absorbed", first_index=0, names={1: "s_{mn}"})
 def test_basis_absorbed(rng):
+    """The dot products of rows that the library has turned, in another basis."""
     theta, C, _ = block_form(rng)
-    contents = {"q": rng.normal(size=6), "k": rng.normal(size=6), "C": C}
+    q, k = rng.normal(size=(2, 6))
+    turned_q = np.stack([turned_row(q @ C.T, m, theta) @ C for m in range(N)])
+    turned_k = np.stack([turned_row(k @ C.T, n, theta) @ C for n in range(N)])
+    contents = {"q": q, "k": k, "C": C, "s": turned_q @ turned_k.T}
     return {**contents, r"\mathbf{R}": rotation_of_all_pairs(theta), "m": range(N), "n": range(N)}
 
 
-@equation("eq-two-maps")
+def step_by_step(q, k, G):
+    """Scores where each step multiplies a query by G, and a key by the inverse's transpose."""
+    queries, keys = [q], [k]
+    for _ in range(N - 1):
+        queries.append(queries[-1] @ G)
+        keys.append(np.linalg.solve(G, keys[-1]))
+    return np.stack(queries) @ np.stack(keys).T
+
+
+@equation("eq-two-maps", first_index=0, names={1: "s_{mn}"})
 def test_two_maps(rng):
     G = 0.8 * plane_rotation(0.7) + 0.2 * rng.normal(size=(2, 2))
-    return {**plane(rng), "G": G}
+    values = plane(rng)
+    return {**values, "G": G, "s": step_by_step(values["q"], values["k"], G)}
 
 
-@equation("eq-shear", first_index=0)
+@equation("eq-shear", first_index=0, names={1: "s_{mn}"})
 def test_shear(rng):
     G = np.array([[1.0, 1.0], [0.0, 1.0]])
-    contents = {"q": rng.normal(size=2), "k": rng.normal(size=2)}
-    return {"G": G, "m": range(N), "n": range(N), **contents}
+    q, k = rng.normal(size=(2, 2))
+    s = step_by_step(q, k, G)
+    return {"G": G, "q": q, "k": k, "s": s, "m": range(N), "n": range(N)}
 
 
-@equation("eq-added-terms", first_index=0)
+@equation("eq-added-terms", first_index=0, names={1: r"\sqrt{3} S_{mn}"})
 def test_added_terms(rng):
-    places = {"m": range(N), "n": range(N), "P": rng.normal(size=(N, 3))}
-    return {"x": rng.normal(size=3), "y": rng.normal(size=3), **places}
+    """The library's scores of contents to which positions are added."""
+    P = rng.normal(size=(N, 3))
+    x, y = rng.normal(size=(2, 3))
+    S = library_scores(x + P, y + P)
+    return {"x": x, "y": y, "P": P, "S": S, "m": range(N), "n": range(N)}
 
 
 D = 6

@@ -5,7 +5,15 @@ import math
 import numpy as np
 
 from bookcheck.equations.checks import equation, sentences
-from shared import even, every, library_attention, library_scores, library_weights, sizes
+from shared import (
+    even,
+    every,
+    library_attention,
+    library_scores,
+    library_weights,
+    sizes,
+    turned_back,
+)
 from shared_deriving_rope import D_K, N, plane
 from shared_rotations import (
     IDENTITY,
@@ -52,14 +60,6 @@ def sequence(rng):
     results["o"] = np.stack([turned_row(outputs[m], -m, theta) for m in range(N)])
     contents = {"x": x, "W^Q": W_Q, "W^K": W_K, "q": q, "k": k, "v": v}
     return {**contents, **results, **indices, r"\mathbf{R}": rotation_of_all_pairs(theta)}
-
-
-def turned_back(*letters):
-    """Reasons for matrices whose transposes obey the same rules."""
-    changes = [
-        f"{kind} everywhere: {name}" for name in letters for kind in ("transpose", "inverse")
-    ]
-    return dict.fromkeys(changes, "The rotations in the other sense obey the same rules.")
 
 
 RULES = {
