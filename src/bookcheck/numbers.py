@@ -7,11 +7,12 @@ negative*, *grows with*, *each row*. No program computes words, and a list of th
 the text of the pages in their order: each sentence, title, row of a table, caption, description of
 a figure with what it computes, question and answer of a quiz, displayed equation, comment,
 docstring and line of shown code and of the reference, and each text in the code of a cell, which
-prints it or writes it into a figure or a table, with the condition that chooses it. A name such as
-*keys* is left out where its place says that it is a key or an option: an index, a comparison,
-`color=`. The list has the formulas of a sentence, the text and the expression of each {value}, the
-target of each reference and link, and which choice of a quiz is right. Left out are emphasis and
-the numbers of chapters in links, which `renumber` writes.
+prints it or writes it into a figure or a table, with the condition that chooses it. Names in a row
+(`("Swish", silu)`), in a dictionary or of a line (`label=`) have with them what they name. A name
+such as *keys* is left out where its place says that it is a key or an option: an index, a
+comparison, `color=`. The list has the formulas of a sentence, the text and the expression of each
+{value}, the target of each reference and link, and which choice of a quiz is right. Left out are
+emphasis and the numbers of chapters in links, which `renumber` writes.
 
 The scripts of the site are listed like pages, by their names below `_static`: of the interactive
 figure `widgets/rotation` the phrases, the labels, the units and ticks of axes and the formulas with
@@ -31,10 +32,10 @@ Behind each sentence stands what the list alone guards in it, each time: `consta
 rule of `bookcheck.digits` asks that code, a value or a formula beside them has the same number),
 `name` (digits of a model, a type, a version, a year, a part of a book), `word` (a number word: two,
 half, tenfold), `unit` (the word behind a value), `formula` (a letter or an expression), `code` (a
-number in code that a text shows, in comments and in docstrings). What else computes has its name
-too: `relation` (`bookcheck.equations` executes it, or `unexecuted.tsv` says why not), `value` and
-`display` (both are computed). `prose` has none of these. *One*, *first* and *both* are no number
-words here.
+number in code that a text shows, in comments, docstrings, scripts and data). What else computes has
+its name too: `relation` (`bookcheck.equations` executes it, or `unexecuted.tsv` says why not),
+`value` and `display` (both are computed). `prose` has none of these. *One*, *first* and *both* are
+no number words here.
 
 python -m bookcheck.numbers              what differs between the pages and the list
 python -m bookcheck.numbers attention    of one page
@@ -453,7 +454,8 @@ class Written(NamedTuple):
 def written_by(code: str) -> list[str]:
     """The texts in a cell's code, in its order; alt texts are listed apart.
 
-    An f-string has what it computes, and a text that depends on a condition has the condition.
+    An f-string has what it computes, and a text that depends on a condition has the condition. A
+    name in a row, in a dictionary or of a line of a figure has with it what it names.
     """
     return [one.text for one in sorted(texts_below(ast.parse(code), code))]
 
@@ -464,11 +466,14 @@ def texts_below(node: ast.AST, code: str, of_keys: bool = False) -> Iterator[Wri
         return
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return  # a docstring
-    if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.IfExp) and not of_keys):
-        text = ast.get_source_segment(code, node) or ""
-        if isinstance(node, ast.JoinedStr) or is_text(node.body) or is_text(node.orelse):
-            yield Written(node.lineno, node.col_offset, text)
-            return
+    if isinstance(node, ast.expr) and (
+        isinstance(node, ast.JoinedStr) or (not of_keys and listed_whole(node))
+    ):
+        yield Written(node.lineno, node.col_offset, ast.get_source_segment(code, node) or "")
+        return
+    if isinstance(node, ast.Dict) and not of_keys:
+        yield from items_of(node, code)
+        return
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         key = of_keys and NAME.fullmatch(node.value)
         if not key and not NO_WORDS.fullmatch(node.value):
@@ -477,11 +482,38 @@ def texts_below(node: ast.AST, code: str, of_keys: bool = False) -> Iterator[Wri
         yield from texts_below(child, code, of_keys or has_keys(node, child))
 
 
+def listed_whole(node: ast.expr) -> bool:
+    """Whether a part of code chooses a text, is a row with a name, or draws a line with a name."""
+    if isinstance(node, ast.IfExp):
+        return is_text(node.body) or is_text(node.orelse)
+    if isinstance(node, (ast.Tuple, ast.List)):
+        texts = [one for one in node.elts if is_text(one)]
+        return any(map(has_words, texts)) and len(texts) < len(node.elts)
+    return isinstance(node, ast.Call) and any(one.arg == "label" for one in node.keywords)
+
+
+def items_of(dictionary: ast.Dict, code: str) -> Iterator[Written]:
+    """The items of a dictionary: each name with what it names."""
+    for key, value in zip(dictionary.keys, dictionary.values, strict=True):
+        option = is_option(key)
+        if key is not None and not option and is_text(key):
+            parts = [ast.get_source_segment(code, part) for part in (key, value)]
+            yield Written(key.lineno, key.col_offset, ": ".join(filter(None, parts)))
+            continue
+        for part in filter(None, (key, value)):
+            yield from texts_below(part, code, of_keys=option)
+
+
 def is_text(node: ast.AST) -> bool:
     """Whether a part of code is a text or an f-string."""
     return isinstance(node, ast.JoinedStr) or (
         isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
+
+
+def has_words(text: ast.AST) -> bool:
+    """Whether a text is more than the style of a line or a mark between texts."""
+    return not isinstance(text, ast.Constant) or NO_WORDS.fullmatch(str(text.value)) is None
 
 
 def has_keys(node: ast.AST, part: ast.AST) -> bool:
@@ -492,9 +524,6 @@ def has_keys(node: ast.AST, part: ast.AST) -> bool:
         return part in node.args and name_of(node.func) in SWITCHES
     if isinstance(node, ast.keyword):
         return node.arg in OPTIONS
-    if isinstance(node, ast.Dict):
-        pairs = zip(node.keys, node.values, strict=True)
-        return any(part in pair and is_option(pair[0]) for pair in pairs)
     return isinstance(node, ast.Compare)
 
 

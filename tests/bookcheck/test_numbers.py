@@ -100,7 +100,8 @@ def test_texts_that_code_prints_or_draws_are_read():
         'show(drawing, colour="b", rows={"the key": K["upper_half"]}, alt=f"It has {d} bars.")\n'
     )
     assert [*written_by(code)] == [
-        "less, in GiB:", 'f"{size / 2**30:.1f} GiB"', 'f"$d$ is {d}"', "the key",
+        "less, in GiB:", 'f"{size / 2**30:.1f} GiB"', 'f"$d$ is {d}"',
+        '"the key": K["upper_half"]',
     ]  # fmt: skip
 
 
@@ -122,17 +123,23 @@ f"{negative}." + (" So it is." if so else ""))"""
     ("code", "found"),
     [
         ('frame(rows, columns=["keys", "values"])', ["keys", "values"]),
-        ('axes.plot(x, y, "o-", color="blue", label="exact")', ["exact"]),
+        ('axes.plot(x, y, "o-", color="blue")', []),
+        ('axes.plot(x, y, "o-", label="exact")', ['axes.plot(x, y, "o-", label="exact")']),
+        ('(("GELU", gelu, "-"), ("Swish", silu, ":"))',
+         ['("GELU", gelu, "-")', '("Swish", silu, ":")']),
+        ('(BLUE, "--"), K["head", 2]', []),
         ('axes.annotate("1/4", at, ha="left", arrowprops={"arrowstyle": "->"})', ["1/4"]),
         ('axes.text(0, 1, "exact", **{"fontsize": 8, "va": "top"})', ["exact"]),
-        ('rows = {"N": K["keys"], "d": table[:, "values"]}', ["N", "d"]),
+        ('rows = {"N": K["keys"], "d": table[:, "values"]}',
+         ['"N": K["keys"]', '"d": table[:, "values"]']),
         ('table[["time", "height"]]', ["time", "height"]),
         ('word = "yes" if x["error"] < 1 else "no"', ['"yes" if x["error"] < 1 else "no"']),
         ('word = key if key == "copy" else f"{n} keys"',
          ['key if key == "copy" else f"{n} keys"']),
         ('color = chosen(color="red" if x else "blue")', []),
         ('"✓" in marks; mark(", ".join(recorded("alike.jsonl")), "–")', ["–"]),
-        ('{"keys": "first", "values": "second"}', ["keys", "first", "values", "second"]),
+        ('{"keys": "first", "values": "second"}',
+         ['"keys": "first"', '"values": "second"']),
         ('show(K["Two words"])', ["Two words"]),
     ],
 )  # fmt: skip
