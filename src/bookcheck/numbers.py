@@ -18,7 +18,8 @@ The scripts of the site are listed like pages, by their names below `_static`: o
 figure `widgets/rotation` the phrases, the labels, the units and ticks of axes and the formulas with
 what they compute, in the order of the script (`bookcheck.scripts`). So are data that pages print:
 models, graphics cards and published numbers, a line each with its numbers and sources
-(`bookkit/models`), and the sentences of *Read my model* (`read-model/rules`).
+(`bookkit/models`), the entries of the bibliography (`references`), and the sentences of *Read my
+model* (`read-model/rules`).
 
 A test notices whatever differs from the list: another word, two values that changed places,
 another unit or expression. Somebody then reads the sentence again and runs the command below, as
@@ -78,7 +79,7 @@ from bookformat.myst import (
     tokens_of,
 )
 from bookformat.notebooks import cells_of
-from bookformat.paths import NUMBERS, ROOT, SOURCES, rows_of
+from bookformat.paths import CHAPTERS, NUMBERS, ROOT, SOURCES, rows_of
 from bookformat.records import TYPED_NUMBERS
 from bookformat.values import SCALES
 
@@ -90,6 +91,7 @@ PROSE = "prose"
 SCRIPT = ".js"
 TABLE = ".jsonl"
 SENTENCES = ".json"
+ENTRIES = ".bib"
 FIGURES = "widgets"  # the folder of the scripts that draw interactive figures
 # Where the scripts are that speak to a reader.
 SCRIPT_FOLDERS = (
@@ -102,6 +104,7 @@ DATA = {
     "bookkit/models": SOURCES / "bookkit" / "models.jsonl",
     "bookkit/gpus": SOURCES / "bookkit" / "gpus.jsonl",
     "bookkit/published": SOURCES / "bookkit" / "published.jsonl",
+    "references": CHAPTERS / "references.bib",
     "read-model/rules": ROOT / "_static" / "read-model" / "rules.json",
 }
 COPIES = frozenset({"table", "gpus"})  # which the rules have from the other data
@@ -320,6 +323,9 @@ def sentences_of_page(path: Path) -> list[Sentence]:
         return sentences_of_script(path)
     if path.suffix == TABLE:
         return [sentence_of_code(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    if path.suffix == ENTRIES:
+        entries = re.split(r"^(?=@)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        return [sentence_of_code(entry) for entry in entries if entry.strip()]
     if path.suffix == SENTENCES:
         rules = json.loads(path.read_text(encoding="utf-8"))
         return [sentence_of_code(text) for text in sentences_of_data(rules)]

@@ -303,6 +303,8 @@ def test_data_that_pages_print_are_listed():
     models = [one.text for one in sentences_of_page(beside_pages()["bookkit/models"])]
     (falcon,) = [line for line in models if line.startswith('{"name": "Falcon-7B"')]
     assert '"context": 2048' in falcon
+    entries = [one.text for one in sentences_of_page(beside_pages()["references"])]
+    assert all(one.startswith("@") and one.endswith("}") for one in entries)
     rules = [one.text for one in sentences_of_page(beside_pages()["read-model/rules"])]
     assert any(
         one.startswith("remarks factor_below_one text: The factor {factor}") for one in rules
