@@ -17,11 +17,9 @@ def every(*letters):
     return {f"sign everywhere: {letter} → -{letter}": FOR_EVERY for letter in letters}
 
 
-def turned_back(*letters):
-    """Reasons for matrices whose transposes obey the same rules."""
-    changes = [
-        f"{kind} everywhere: {name}" for name in letters for kind in ("transpose", "inverse")
-    ]
+def turned_back(*letters, kinds=("transpose", "inverse")):
+    """Reasons for matrices whose transposes or inverses obey the same rules."""
+    changes = [f"{kind} everywhere: {name}" for name in letters for kind in kinds]
     return dict.fromkeys(changes, "The rotations in the other sense obey the same rules.")
 
 

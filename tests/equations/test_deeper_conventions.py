@@ -72,7 +72,7 @@ test_factors = equation("eq-factors", first_index=0)(factors)
 
 RULES = {
     **every(r"\alpha", r"\beta"),
-    **turned_back(r"\hat{R}"),
+    **turned_back(r"\hat{R}", kinds=["transpose"]),
     r"exchange everywhere: \alpha ↔ \beta": "Rotations of a plane commute.",
 }
 

@@ -64,15 +64,15 @@ def sequence(rng):
 
 RULES = {
     **every(r"\alpha", r"\beta"),
-    **turned_back("R"),
+    **turned_back("R", kinds=["transpose"]),
     r"exchange everywhere: \alpha ↔ \beta": "Rotations of a plane commute.",
 }
 COMMUTING = dict.fromkeys(
-    [*every("B", r"\mathbf{R}"), *turned_back("B", r"\mathbf{R}")],
-    "What commutes with a matrix commutes with its negative, its transpose and its inverse.",
+    turned_back("B", r"\mathbf{R}"),
+    "What commutes with a rotation commutes with its inverse, as do its transpose and inverse.",
 )
 test_goal = equation("eq-rope-goal", names={1: r"\sqrt{d_k} S_{mn}"}, first_index=0)(pairs)
-test_rotation = equation("eq-rotation", equivalent=every(r"\alpha"))(plane)
+test_rotation = equation("eq-rotation")(plane)
 test_row_turn = equation("eq-row-turn", equivalent=every(r"\alpha"))(plane)
 test_rotation_rules = equation("eq-rotation-rules", equivalent=RULES)(plane)
 test_two_dimensions = equation("eq-rope-2d", names={1: "s_{mn}"}, first_index=0)(plane)
@@ -93,7 +93,7 @@ def test_matrix(rng):
     return [{**pairs(rng, d_k), "i": range(d_k // 2)} for d_k in (6, 8)]
 
 
-@equation("eq-rope-forced", equivalent=turned_back("G"))
+@equation("eq-rope-forced", equivalent=turned_back("G", kinds=["transpose"]))
 def test_forced(rng):
     """Rotations and a change of sign, in a basis of their own."""
     _, theta = some_frequencies(rng, 4)
