@@ -10,11 +10,18 @@ from attention_to_rope.merge import log_total, partial_attention
 UNIT = ([2.0, -0.5], [0.2, 0.8])
 
 FOR_EVERY = "It is stated for every value of the letter."
+ANY_NUMBERS = "Both letters are any number."
+SOLVED = "It is the same equation, solved for another symbol."
 
 
 def every(*letters):
     """Reasons for letters whose sign may be another everywhere: the display is for all of them."""
     return {f"sign everywhere: {letter} → -{letter}": FOR_EVERY for letter in letters}
+
+
+def exchanged(*pairs, reason):
+    """A reason for symbols that may be exchanged everywhere, each pair as `a ↔ b`."""
+    return {f"exchange everywhere: {pair}": reason for pair in pairs}
 
 
 def turned_back(*letters, kinds=("transpose", "inverse")):

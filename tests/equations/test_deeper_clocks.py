@@ -1,5 +1,6 @@
 """Deeper 7: digits, uniqueness, the cosine integral and repeats, executed."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,8 +10,8 @@ from scipy.special import sici
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
 from bookcheck.equations.checks import Excluded, equation, sentences
-from shared import even
-from shared_rotations import plane_rotation, some_base
+from shared import ANY_NUMBERS, even, every, exchanged, turned_back
+from shared_rotations import plane_rotation, some_base, turned_row
 from shared_sinusoids import D, J, frequencies, g, hand, shifts
 from texcheck import depends
 
@@ -80,7 +81,7 @@ def test_vandermonde(rng):
 TURNED = [f"turn difference: n-m → m-n, after {before}" for before in ("}(", "((")]
 
 
-@equation("eq-position-complex", equivalent=dict.fromkeys(TURNED, EVEN))
+@equation("eq-position-complex", equivalent={**dict.fromkeys(TURNED, EVEN), **every("m", "n")})
 def test_position_complex(rng):
     return {"m": range(2, 6), "n": range(4), r"\theta": rng.uniform(0.2, 3)}
 
@@ -95,7 +96,7 @@ def cosine_integral(x):
     return float(sici(x)[1])
 
 
-@equation("eq-ci")
+@equation("eq-ci", equivalent=exchanged("r ↔ b", reason=ANY_NUMBERS))
 def test_ci(rng):
     return {
         "r": float(rng.uniform(2, 20)),
@@ -104,7 +105,7 @@ def test_ci(rng):
     }
 
 
-@equation("eq-substitution")
+@equation("eq-substitution", equivalent=exchanged("u ↔ r", "u ↔ b", "r ↔ b", reason=ANY_NUMBERS))
 def test_substitution(rng):
     return {"r": float(rng.uniform(2, 20)), "b": some_base(rng), "u": float(rng.uniform(0.2, 0.9))}
 
@@ -124,7 +125,14 @@ def test_log_decay(rng):
     }
 
 
-FLIPPED = {r"turn difference: \beta-\alpha → \alpha-\beta, after \cos(": EVEN}
+FOUR = (r"\alpha", "a", "c", r"\beta")
+FLIPPED = {
+    r"turn difference: \beta-\alpha → \alpha-\beta, after \cos(": EVEN,
+    **every(*FOUR),
+    **exchanged(
+        *(f"{one} ↔ {other}" for one, other in itertools.combinations(FOUR, 2)), reason=ANY_NUMBERS
+    ),
+}
 
 
 @equation("eq-relative-pair", vectors="row", equivalent=FLIPPED)
@@ -140,7 +148,7 @@ def relative_weights(rng):
     return np.kron(np.diag(a), np.eye(2)) + np.kron(np.diag(c), J)
 
 
-@equation("eq-commute")
+@equation("eq-commute", equivalent=turned_back("T", "C"))
 def test_commute(rng):
     return {"T": shifts(some_base(rng)), "C": relative_weights(rng)}
 
@@ -157,15 +165,24 @@ def test_repeat(rng):
     return [{**values, r"\theta": share * theta} for share in (1, 0.7, 1.01, 1.3)]
 
 
-@equation("eq-chord", equivalent={"turn difference: n-m → m-n": EVEN})
+@equation(
+    "eq-chord",
+    first_index=0,
+    equivalent={"turn difference: n-m → m-n": EVEN},
+    names={1: "c_{mn}"},
+)
 def test_chord(rng):
-    return {"m": range(2, 7), "n": range(3, 6), r"\theta": rng.uniform(0.2, 3)}
+    """The distances of places on the circle, to which the library turns one row."""
+    theta = rng.uniform(0.2, 3)
+    rows = np.stack([turned_row(np.array([1.0, 0.0]), m, np.array([theta])) for m in range(7)])
+    chords = np.linalg.norm(rows[:, None] - rows[None], axis=-1)
+    return {"c": chords, "m": range(2, 7), "n": range(3, 6), r"\theta": theta}
 
 
 test_710 = equation("eq-710", approx=1e-3)(lambda rng: {})
 
 
-@equation("eq-plus-part", first_index=0, vectors="row")
+@equation("eq-plus-part", first_index=0, vectors="row", equivalent=every(r"\alpha", r"\beta"))
 def test_plus_part(rng):
     alpha, beta, first, second = rng.normal(size=4)
     E = np.array([[first, second], rng.normal(size=2)])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from attention_to_rope import rotary_frequencies, rotary_table, rotate
+from attention_to_rope import rotary_frequencies, rotary_table, rotate, softmax
 from attention_to_rope.context_extension import (
     dynamic_ntk,
     longrope_attention_factor,
@@ -15,7 +15,8 @@ from attention_to_rope.context_extension import (
     yarn_attention_factor,
 )
 from bookcheck.equations.checks import equation, sentences
-from shared import even
+from shared import ANY_NUMBERS, even, every, exchanged
+from shared_deriving_rope import complex_turn
 from shared_longer_contexts import (
     ALPHA,
     BETA,
@@ -55,7 +56,7 @@ def head(rng):
     return q, k, a, c, theta, score
 
 
-@equation("eq-head-score", first_index=0)
+@equation("eq-head-score", first_index=0, equivalent=every("r"))
 def test_head_score(rng):
     _, _, a, c, theta, score = head(rng)
     distances = {"r": int(rng.integers(5, 200)), "d_k": 2 * len(theta)}
@@ -133,7 +134,13 @@ def between(rng):
 test_rolle = equation("eq-rolle")(between)
 
 
-@equation("eq-wave-curvature", first_index=0)
+ANY_WAVE = {
+    **every("a", r"\theta", "c"),
+    **exchanged("a ↔ c", r"\theta ↔ c", reason=ANY_NUMBERS),
+}
+
+
+@equation("eq-wave-curvature", first_index=0, equivalent=ANY_WAVE)
 def test_wave_curvature(rng):
     a, c = rng.normal(size=(2, PAIRS))
     known = {"x": float(rng.uniform(1, 9)), "i": range(PAIRS)}
@@ -187,15 +194,24 @@ def test_stretch_limits(rng):
     return draws
 
 
-test_dynamic_at_target = equation("eq-dynamic-at-target")(
-    lambda rng: {"s": scale(rng), "L_0": int(rng.integers(200, 900))}
-)
+@equation("eq-dynamic-at-target", names={1: "s_L"})
+def test_dynamic_at_target(rng):
+    """The scale that the slowest pair of the library's dynamic NTK has at s times the length."""
+    start = int(rng.integers(200, 900))
+    target = int(rng.integers(2 * start, 7 * start))
+    s = target / start
+    changed = dynamic_ntk(THETA, s, length=target, original_length=start)
+    return {"s": s, "L_0": start, "s_L": float(THETA[-1] / changed[-1])}
 
 
-@equation("eq-leader-factor")
+@equation("eq-leader-factor", names={2: "A"})
 def test_leader_factor(rng):
+    """The library's weight of a key that leads N others, before they are s N."""
     s, lead, others = scale(rng), float(rng.uniform(2, 6)), int(rng.integers(9, 99))
-    return {"s": s, r"\Delta": lead, "N": others, "f": (lead + math.log(s)) / lead}
+    scores = torch.zeros(1 + others, dtype=torch.float64)
+    scores[0] = lead
+    A = float(softmax(scores)[0])
+    return {"s": s, r"\Delta": lead, "N": others, "f": (lead + math.log(s)) / lead, "A": A}
 
 
 @equation("eq-longrope-factor")
@@ -269,13 +285,18 @@ def second_derivative(rng):
     return [{"h''": bent(phases), r"\xi": rng.uniform(0, 9), **waves}, crest]
 
 
-@equation("eq-cached-angle")
+@equation("eq-cached-angle", names={1: r"\delta"})
 def test_cached_angle(rng):
+    """The angle from a query to a key of the slowest pair that the library turned before."""
     m, n = int(rng.integers(500, 600)), int(rng.integers(310, 400))
     late, early = (
-        float(dynamic_ntk(THETA, 2.5, length=length + 1, original_length=L)[3]) for length in (m, n)
+        float(dynamic_ntk(THETA, 2.5, length=length + 1, original_length=L)[-1])
+        for length in (m, n)
     )
-    return {"m": m, "n": n, r"\theta'": late, r"\theta''": early}
+    query = complex_turn(late)(m, 1)
+    key = complex_turn(early)(n, 1)
+    delta = float(np.angle(np.conj(query) * key))
+    return {"m": m, "n": n, r"\theta'": late, r"\theta''": early, r"\delta": delta}
 
 
 test_sentences = sentences(
