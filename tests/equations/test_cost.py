@@ -10,6 +10,7 @@ from bookkit.published_forms import as_complex, rotated_half
 from bookkit.randomness import normal
 from bookkit.seconds import Gpu, least_seconds
 from bookkit.traffic import Traffic
+from shared import SOLVED, exchanged
 from shared_counts import Memory, elementwise_operations, matrix_operations
 
 
@@ -69,14 +70,22 @@ def both(rng):
 
 test_copy = equation("eq-copy-traffic")(both)
 test_intensity = equation("eq-rope-intensity")(both)
-test_published = equation("eq-published-traffic")(both)
+ONE_PRODUCT = exchanged(
+    "w ↔ N",
+    "w ↔ d_k",
+    "B ↔ h",
+    "N ↔ d_k",
+    reason="The traffic is w N d_k (10 B h + 2), in which these factors have no order.",
+)
+test_published = equation("eq-published-traffic", equivalent=ONE_PRODUCT)(both)
 test_per_head = equation("eq-per-head-traffic")(both)
 test_fused = equation("eq-fused-ratio")(both)
 test_grouped = equation("eq-grouped-traffic")(both)
 # The others convert bfloat16, which their formulas do not count; three convert float64 too.
 ONE_WIDTH = {"w": "In every other type of numbers the code moves more, to convert."}
 test_dense = equation("eq-dense-traffic")(wide)
-test_dense_operations = equation("eq-dense-flops")(page)
+OTHER = exchanged(r"F_{\text{pairs}} ↔ d_k", reason=SOLVED)
+test_dense_operations = equation("eq-dense-flops", equivalent=OTHER)(page)
 test_formula = equation("eq-formula-traffic", fixed=ONE_WIDTH)(page)
 test_library = equation("eq-library-traffic", fixed=ONE_WIDTH)(page)
 test_complex = equation("eq-complex-traffic", fixed=ONE_WIDTH)(page)
@@ -114,12 +123,7 @@ def test_training_operations(rng):
     return {r"\text{parameters}": parameters, "N": N, r"\text{operations}": counted}
 
 
-SOLVED = {
-    r"exchange everywhere: \text{intensity} ↔ w": "It is the equation, solved for the other symbol."
-}
-
-
-@equation("eq-product-intensity", equivalent=SOLVED)
+@equation("eq-product-intensity", equivalent=exchanged(r"\text{intensity} ↔ w", reason=SOLVED))
 def test_product_intensity(rng):
     """Operations and bytes that PyTorch counts in a product, in float32 and in bfloat16."""
     N, d, d_out = (int(size) for size in rng.integers(3, 30, size=3))

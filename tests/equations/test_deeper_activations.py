@@ -7,7 +7,7 @@ import torch
 
 from attention_to_rope import LayerNorm, RMSNorm, gelu, gelu_tanh, relu, silu
 from bookcheck.equations.checks import Random, equation, sentences
-from shared import sizes
+from shared import ANY_NUMBERS, every, exchanged, sizes
 from shared_feed_forward import PLACES, SIGMOID, D, in_numpy, layer, normal_cdf
 
 A = math.sqrt(2 / math.pi)
@@ -46,13 +46,14 @@ def at(*places):
     return draw
 
 
-test_slopes = equation("eq-slopes")(at(*PLACES))
-test_gelu = equation("eq-gelu")(
+SLOPES = {**every(r"\beta"), **exchanged(r"x ↔ \beta", reason=ANY_NUMBERS)}
+test_slopes = equation("eq-slopes", equivalent=SLOPES)(at(*PLACES))
+test_gelu = equation("eq-gelu", equivalent=every("x"))(
     lambda rng: [{**case, r"\Phi": normal_cdf} for case in at(*PLACES)(rng)]
 )
-test_phi_erf = equation("eq-phi-erf")(at(*PLACES))
+test_phi_erf = equation("eq-phi-erf", equivalent=every("x"))(at(*PLACES))
 # Below -4 almost nothing is left of 1 + tanh, so that rounding decides its digits.
-test_gelu_tanh = equation("eq-gelu-tanh")(at(*PLACES[1:]))
+test_gelu_tanh = equation("eq-gelu-tanh", equivalent=every("x"))(at(*PLACES[1:]))
 test_gelu_taylor = equation("eq-gelu-taylor", approx=1e-3, fixed={"a": "It is sqrt(2/pi)."})(
     lambda rng: {"a": A}
 )
@@ -72,7 +73,7 @@ test_swish_minimum = equation("eq-swish-minimum", fixed={"x^*": "There is one mi
 )
 
 
-@equation("eq-dead-sphere", first_index=0, vectors="row")
+@equation("eq-dead-sphere", first_index=0, vectors="row", equivalent=every("c"))
 def test_dead_sphere(rng):
     d, units = sizes(rng, 3, 7)
     k, c = rng.normal(size=(units, d)), rng.normal(size=units)
@@ -97,7 +98,13 @@ def test_gpt_oss(rng):
     return cases
 
 
-@equation("eq-homogeneous")
+ANY_LAYER = {
+    **every("x", "W_1"),
+    **exchanged("W_1 ↔ W_3", reason="It is stated for any two matrices."),
+}
+
+
+@equation("eq-homogeneous", equivalent=ANY_LAYER)
 def test_homogeneous(rng):
     _, parts = layer(rng, "swiglu")
     return {"x": rng.normal(size=D), "r": rng.uniform(1.5, 4), **FUNCTIONS, **parts}

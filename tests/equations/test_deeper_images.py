@@ -6,11 +6,12 @@ import torch
 from attention_to_rope import rotate, rotation_matrix
 from attention_to_rope.rope_axes import axial_table
 from bookcheck.equations.checks import equation
+from shared import every
 from shared_deriving_rope import D_K
 from shared_rotations import rotation_of_all_pairs, some_frequencies
 
 
-@equation("eq-image-rope")
+@equation("eq-image-rope", equivalent=every("u'", "v'"))
 def test_image(rng):
     _, theta = some_frequencies(rng, 4)
     turn = rotation_of_all_pairs(theta)
@@ -59,7 +60,7 @@ def test_axes(rng):
     return {r"\varphi": angles, r"\theta": theta.numpy(), **symbols}
 
 
-@equation("eq-axial-product")
+@equation("eq-axial-product", equivalent=every(r"\delta_u", r"\delta_v"))
 def test_axial_product(rng):
     """S is the library's score of two contents at an offset, f and h its pairs by axis."""
     score, products, theta = axial_score(rng)

@@ -5,7 +5,7 @@ import torch
 
 from attention_to_rope import rotation_matrix
 from bookcheck.equations.checks import equation, sentences
-from shared_implementing_rope import common, frequencies, matrix
+from shared_implementing_rope import common, frequencies, matrix, turned
 
 
 def plane(angle):
@@ -46,7 +46,16 @@ def bindings(rng):
     }
 
 
-test_two_directions = equation("eq-two-directions")(bindings)
+@equation("eq-two-directions", first_index=0, names={1: "s_{mn}"})
+def test_two_directions(rng):
+    """The dot products of rows that the library has turned."""
+    theta = frequencies(rng)
+    q, k = rng.normal(size=(2, 2 * len(theta)))
+    places = {"m": range(2, 6), "n": range(5, 8), "q": q, "k": k}
+    rows = [np.stack([turned(x, m, theta) for m in range(8)]) for x in (q, k)]
+    return {**places, r"\mathbf{R}": matrix("interleaved", theta), "s": rows[0] @ rows[1].T}
+
+
 test_sentences = sentences("deeper/precision", first_index=0)(bindings)
 
 

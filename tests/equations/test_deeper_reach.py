@@ -2,19 +2,28 @@
 
 import functools
 
+import numpy as np
 import torch
 
 from attention_to_rope import causal_mask, dilated_mask, global_mask, sliding_window_mask
 from bookcheck.equations.checks import Random, equation, sentences
-from shared import sizes
 from shared_fewer_scores import window
 
 
-@equation("eq-reach-paths", first_index=0)
+def paths(mask, start, end, steps):
+    """How many ways lead from one place to another in so many steps, by walking them."""
+    if steps == 0:
+        return int(start == end)
+    return sum(paths(mask, near, end, steps - 1) for near in mask[start].nonzero()[0])
+
+
+@equation("eq-reach-paths", first_index=0, names={1: "p_{mn}"})
 def test_reach_paths(rng):
-    N, L = sizes(rng, 4, 2)
+    N, L = (int(size) for size in rng.choice([2, 3, 4, 5], size=2, replace=False))
     mask = (rng.random((N, N)) < 0.5).astype(float)
-    return {"M": mask, "N": N, "L": L, "m": range(N), "n": range(N)}
+    places = range(N)
+    p = np.array([[paths(mask, m, n, L + 1) for n in places] for m in places])
+    return {"M": mask, "p": p, "N": N, "L": L, "m": places, "n": places}
 
 
 @equation("eq-reach-window", first_index=0)

@@ -1,9 +1,13 @@
 """The page of depth: the ring, executed against the library."""
 
+from fractions import Fraction
+
 import torch
 
+from attention_to_rope import attention
 from attention_to_rope.fast.ring import ring_attention, ring_positions, simulate_ring
 from bookcheck.equations.checks import equation, sentences
+from shared_counts import matrix_operations
 
 
 def pairs_of(rank, ranks, N, order):
@@ -29,7 +33,20 @@ def test_ring_zigzag(rng):
     return {"r": r, "a": a, "P": P, "N": N, "C": lambda rank: pairs_of(rank, P, N, "zigzag")}
 
 
-test_ring_speedup = equation("eq-ring-speedup")(lambda rng: {"P": int(rng.integers(2, 20))})
+def work_of_long_texts(order, P):
+    """What the last rank computes, in pairs of blocks: without what grows as N and not as N²."""
+    size = 4
+    once = pairs_of(P - 1, P, P * size, order)
+    twice = pairs_of(P - 1, P, 2 * P * size, order)
+    return Fraction(twice - 2 * once, 2 * size**2)
+
+
+@equation("eq-ring-speedup", names={1: r"\sigma"})
+def test_ring_speedup(rng):
+    """How much longer the last rank works where each has one piece of the text."""
+    P = int(rng.integers(2, 20))
+    speedup = work_of_long_texts("contiguous", P) / work_of_long_texts("zigzag", P)
+    return {"P": P, r"\sigma": speedup}
 
 
 def traffic(rng):
@@ -52,11 +69,15 @@ def traffic(rng):
 test_ring_traffic = equation("eq-ring-traffic")(traffic)
 
 
-@equation("eq-ring-overlap")
+@equation("eq-ring-overlap", names={1: r"\tau"})
 def test_ring_overlap(rng):
-    alpha, beta, w = rng.uniform(50, 90), rng.uniform(1.5, 3), rng.uniform(2, 4)
-    rates = {r"\alpha": alpha, r"\beta": beta}
-    return {"N_b": w * alpha / (2 * beta), **rates, "w": w, "d_k": float(rng.integers(3, 9))}
+    """The time for the products of one block, which are counted, at a rate."""
+    alpha, w = rng.uniform(50, 90), rng.uniform(2, 4)
+    N_b, d_k = (int(size) for size in rng.choice(range(3, 30), size=2, replace=False))
+    q, k, v = (torch.ones(N_b, d_k) for _ in range(3))
+    operations = matrix_operations(lambda: attention(q, k, v))
+    rates = {r"\alpha": alpha, r"\beta": w * alpha / (2 * N_b)}
+    return {"N_b": N_b, **rates, "w": w, "d_k": d_k, r"\tau": operations / alpha}
 
 
 @sentences(
