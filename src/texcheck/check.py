@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from texcheck.evaluation.evaluator import Evaluator
 from texcheck.evaluation.memory import Memory
 from texcheck.evaluation.ranges import covers
 from texcheck.evaluation.rules import RULES
-from texcheck.nodes import Chain
+from texcheck.nodes import Chain, Symbol
 from texcheck.parser import canonical_name, symbol_table
 from texcheck.reading.statements import (
     Every,
@@ -27,7 +27,7 @@ from texcheck.reading.statements import (
     read_every,
     read_expression,
 )
-from texcheck.relation import Relation, Seen, levelled, result_of, shown, worse
+from texcheck.relation import ORDER, Relation, Seen, levelled, result_of, shown, worse
 from texcheck.rounding import Noise
 from texcheck.values import declared_values
 
@@ -37,6 +37,8 @@ CONVENTIONS = ("row", "column")
 DEFAULT_CONVENTION = "column"
 # Relations that hold wherever = does.
 WEAKER = ("<=", ">=", "approx")
+# The relations of a printed range.
+LIMITS = frozenset((*ORDER, "in"))
 # What an author does where nothing can draw a symbol anew, or where a statement is false there.
 LEAVE_OUT = "leave the words out, or give several draws instead"
 FOLLOW = 'let what follows {name} follow it: depends("{name}", …)'
@@ -213,6 +215,55 @@ def draw_anew(
     if refusal:
         message = f"nothing draws {name} anew: {refusal}; {LEAVE_OUT}"
         raise LatexError(message, every.position, comparison.text)
+
+
+def fails_beside(
+    text: str, table: Mapping[str, Any], options: Options, excused: Collection[str]
+) -> str:
+    """Where a statement fails beside the range that is declared for one of its indices; else empty.
+
+    What a display prints of the index alone, such as ``0 \\le i < n``, limits it: a number that
+    does not meet it is not tried, nor is one for which the statement has no meaning.
+    """
+    comparison = Comparison(text, approx=options.approx, sampling_error=options.sampling_error)
+    quantified = {every.name for every in read_every(text, table)}
+    with np.errstate(all="ignore"):
+        for every in indices_of(read_display(text, table), table):
+            name = every.name
+            if name in quantified or name in excused:
+                continue
+            for other in other_values(table[name], name, options.first_index):
+                for relation in said_at(every, {**table, name: other}, options, comparison):
+                    if not relation.holds:
+                        return (
+                            f"{relation.left_text} {relation.sign} {relation.right_text} holds at "
+                            f"the declared {name}, and fails at {name} = {other}: print for which "
+                            f'{name} it holds, or say why not: fixed={{"{name}": "why"}}'
+                        )
+    return ""
+
+
+def indices_of(statements: list[Statement], table: Mapping[str, Any]) -> Iterator[Every]:
+    """The indices that are declared as a ``range``: what is said of each, and what limits it."""
+    used = set[str]().union(*(statement.free_names() for statement in statements))
+    for name in sorted(used):
+        if not isinstance(table.get(name), range):
+            continue
+        about = []
+        conditions = []
+        for statement in statements:
+            if statement.premise is None and limits(statement.node, name):
+                conditions.append(statement.node)
+            elif name in statement.free_names():
+                about.append(statement)
+        if about:
+            yield Every(name, 0, tuple(about), tuple(conditions))
+
+
+def limits(chain: Chain, name: str) -> bool:
+    """Whether a chain is the printed range of an index: ``i \\ge 0``, ``0 \\le i < n``."""
+    side = chain.sides[1] if len(chain.sides) == 3 else chain.sides[0]
+    return side == Symbol(name) and LIMITS.issuperset(chain.relations)
 
 
 def said_at(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from texcheck.check import Options, chains_of, relations_of
+from texcheck.check import Options, chains_of, fails_beside, relations_of
 from texcheck.draws import coincidences, sameness
 from texcheck.errors import LatexError
 from texcheck.evaluation.memory import Memory
@@ -77,7 +77,8 @@ class Trial:
     ``loose={2: "why"}`` says that the display's second relation is an inequality that is not meant
     to come near to equality; ``somewhere`` says so of one that does, but not at every index, and
     ``fixed={"d": "why"}`` of a symbol that the inputs do not vary, or of an ``abs``, ``max`` or
-    ``floor`` that goes one way only, or of an equation (``"="``) whose sides are one number.
+    ``floor`` that goes one way only, of an equation (``"="``) whose sides are one number, or of an
+    index beside whose range the text fails.
     ``names={1: "S"}`` puts ``S =`` before the first statement (``texcheck.named``).
     """
 
@@ -135,6 +136,7 @@ class Trial:
             or self.indifferent(text)
             or self.alike(text)
             or self.flat(found, seen)
+            or self.beside(text)
         )
 
     def drawn(self, text: str) -> str:
@@ -220,6 +222,13 @@ class Trial:
             told = "" if "=" in self.fixed else levelled(shown.levels, len(self.tables))
             if told:
                 return f"{relation.left_text} {relation.sign} {relation.right_text} {told}"
+        return ""
+
+    def beside(self, text: str) -> str:
+        """Where a statement fails beside the declared range of an index; else empty."""
+        for table in self.tables:
+            if told := fails_beside(text, table, self.options, self.fixed):
+                return told
         return ""
 
     def indifferent(self, text: str) -> str:

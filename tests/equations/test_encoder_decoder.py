@@ -97,7 +97,9 @@ def test_loss(rng):
     return {"p": softmax(logits).numpy(), "y": words.numpy(), r"\mathcal{L}": loss, "N": N}
 
 
-@equation("eq-causal-output", first_index=0)
+@equation(
+    "eq-causal-output", first_index=0, fixed={"n": "The sum says n ≤ m; the other weights are 0."}
+)
 def test_causal_output(rng):
     d_k, d_v = 3, 2
     q, k, v = (tensor(rng.normal(size=(N, width))) for width in (d_k, d_k, d_v))

@@ -47,7 +47,9 @@ def earlier(rng):
 
 test_relative_goal = equation("eq-relative-goal", first_index=0)(page)
 test_relative_bias = equation("eq-relative-bias", first_index=0)(page)
-test_alibi_appended = equation("eq-alibi-appended", first_index=0)(earlier)
+test_alibi_appended = equation(
+    "eq-alibi-appended", first_index=0, fixed={"n": "The sentence before it says n ≤ m."}
+)(earlier)
 
 
 SAME = {r"strictness: < → \le": "At r = n_e both lines give n_e."}

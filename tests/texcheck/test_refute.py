@@ -230,6 +230,50 @@ def test_a_symmetric_matrix_is_not_transposed():
     assert transposable([{"A": A, "S": A + A.T}]) == ["A"]
 
 
+# -- ranges of indices ----
+
+
+def digits(base):
+    """The digits of all numbers with two of them, in some base."""
+
+    def digit(j, m):
+        return int(m) // base ** int(j) % base
+
+    return {"B": base, r"\operatorname{digit}": digit, "m": range(base**2), "j": range(2)}
+
+
+DIGITS = r"m = \operatorname{digit}_0(m) + \operatorname{digit}_1(m) B"
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (r" \quad \text{for} \quad 0 \le m < B^2", Fate.SURVIVED),
+        (r", \qquad m = 0, \ldots, B^2 - 1", Fate.SURVIVED),
+        (r" \quad \text{for} \quad m < B^2", Fate.SURVIVED),
+        (r" \quad \text{for} \quad m \ge 0", Fate.REFUTED),
+        (r" \quad \text{for all} \quad m", Fate.REFUTED),
+        ("", Fate.REFUTED),
+    ],
+)
+def test_a_text_that_fails_beside_a_range_prints_it(condition, expected):
+    inputs = [digits(3), digits(5), digits(4)]
+    assert fate(DIGITS + condition, inputs) is expected
+    if not condition:
+        assert "holds at the declared m, and fails at m = 9" in said(DIGITS, inputs)
+        assert fate(DIGITS, inputs, fixed={"m": "the sentence says so"}) is Fate.SURVIVED
+
+
+def test_a_text_that_means_nothing_beside_a_range_needs_none():
+    x = np.array([1.0, 4.0, 6.5])
+    inputs = [{"x": x * c, "y": 2 * c * x, "i": range(1, 4)} for c in (1.0, 1.7)]
+    assert fate("y_i = 2 x_i", inputs) is Fate.SURVIVED
+    short = [{**one, "i": range(1, 3)} for one in inputs]
+    assert fate("y_i = 2 x_i", short) is Fate.SURVIVED  # true at 3 as well
+    spoilt = [{**one, "y": one["y"] + [0, 0, 1]} for one in short]
+    assert "fails at i = 3" in said("y_i = 2 x_i", spoilt)
+
+
 # -- conditions and implications ----
 
 STEP = r"f(x) = \begin{cases} x & \text{if } x > 1 \\ 2x - 1 & \text{otherwise} \end{cases}"
