@@ -26,6 +26,11 @@ KINDS: dict[str, Callable[[Array], bool]] = {
     "symmetric": lambda array: np.array_equal(array, array.T),
     "its own inverse": lambda array: np.allclose(array @ array, np.eye(len(array))),
 }
+# Masks that leave out one side of the diagonal: a sum up to it gives the same as one over all.
+TRIANGLES: dict[str, Callable[[Array], Array]] = {
+    "a mask with nothing above its diagonal": np.tril,
+    "a mask with nothing below its diagonal": np.triu,
+}
 # The names of the identity.
 UNITS = {"I", "\\mathbf{I}", "\\delta"}
 # Two numbers are a multiple of each other if their ratio varies by no more than rounding, on so
@@ -155,12 +160,22 @@ def kind_of(arrays: Sequence[Array]) -> str:
         return "an array of equal numbers"
     if all(array.ndim > 1 and len(array) > 1 and np.all(array == array[:1]) for array in arrays):
         return "an array of equal rows"
-    if not all(array.ndim == 2 and array.shape[0] == array.shape[1] > 1 for array in arrays):
-        return ""
-    for kind, test in KINDS.items():
-        if all(test(array) for array in arrays):
-            return kind
+    if all(array.ndim == 1 and array.size > 1 and np.count_nonzero(array) == 1 for array in arrays):
+        return "a vector with one entry that is not 0"
+    if all(array.ndim == 2 and array.shape[0] == array.shape[1] > 1 for array in arrays):
+        for kind, test in KINDS.items():
+            if all(test(array) for array in arrays):
+                return kind
+    if all(is_mask(array) for array in arrays):
+        for kind, part in TRIANGLES.items():
+            if all(np.array_equal(array, part(array)) for array in arrays):
+                return kind
     return ""
+
+
+def is_mask(array: Array) -> bool:
+    """Whether an array is a matrix of 0 and 1."""
+    return array.ndim == 2 and min(array.shape) > 1 and bool(np.isin(array, (0, 1)).all())
 
 
 def of_one_size(value: Random) -> bool:

@@ -26,7 +26,7 @@ def test_reach_paths(rng):
     return {"M": mask, "p": p, "N": N, "L": L, "m": places, "n": places}
 
 
-@equation("eq-reach-window", first_index=0)
+@equation("eq-reach-window", first_index=0, fixed={"M": "A window holds no later token."})
 def test_reach_window(rng):
     values = window(rng)
     every = range(values["N"])

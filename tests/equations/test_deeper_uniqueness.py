@@ -191,7 +191,10 @@ def test_two_maps(rng):
     return {**values, "G": G, "s": step_by_step(values["q"], values["k"], G)}
 
 
-@equation("eq-shear", first_index=0, names={1: "s_{mn}"})
+SHEAR = "The sentence before it says that G is this shear."
+
+
+@equation("eq-shear", first_index=0, names={1: "s_{mn}"}, fixed={"G": SHEAR})
 def test_shear(rng):
     G = np.array([[1.0, 1.0], [0.0, 1.0]])
     q, k = rng.normal(size=(2, 2))
@@ -341,6 +344,7 @@ test_sentences = sentences(
     },
     fixed={
         "and subtract: …": {"U": IDENTITY_HERE},
+        "By induction …": {"G": SHEAR},
         "So … and": {"U": IDENTITY_HERE},
         "reflection and …": {"U": "A reflection is symmetric."},
         "So $ and … :": {"P": ONE_VECTOR},

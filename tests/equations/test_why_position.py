@@ -65,9 +65,18 @@ test_bias_permuted = equation("eq-bias-permuted", equivalent=ANY_BIAS)(page)
 @equation("eq-nope-counter", first_index=0)
 def test_nope_counter(rng):
     scores = torch.full((N, 1), float(rng.normal()), dtype=torch.float64)
-    v = np.eye(N)[:, 0]
-    o = attention(scores, scores, tensor(v)[:, None], mask=causal_mask(N))[:, 0].numpy()
-    return {"o": o, "v": v, "m": range(N)}
+
+    def outputs(v):
+        return attention(scores, scores, tensor(v)[:, None], mask=causal_mask(N))[:, 0].numpy()
+
+    first = np.eye(N)[0]
+    found = [{"o": outputs(first), "v": first, "m": m} for m in range(N)]
+    # At one position, any values that add up to 1 so far: the weights are equal.
+    for m in range(N):
+        v = rng.normal(size=N)
+        v[0] += 1 - v[: m + 1].sum()
+        found.append({"o": outputs(v), "v": v, "m": m})
+    return found
 
 
 @equation("eq-position-bias", first_index=0)

@@ -437,6 +437,48 @@ def test_a_matrix_is_not_special_on_every_input(matrices, kind):
     assert f"A is {kind} on every input" in relation.note
 
 
+def masks(draw, sizes=(4, 5)):
+    found = []
+    for number, size in enumerate(sizes):
+        S = np.random.default_rng(number).normal(size=(size, size))
+        found.append({"M": draw(number, size), "S": S, "N": size, "m": range(1, size + 1)})
+    return [{**one, "y": (one["M"] * one["S"]).sum(axis=1)} for one in found]
+
+
+@pytest.mark.parametrize(
+    ("draw", "side"),
+    [
+        (lambda _, size: np.tri(size), "above"),
+        (lambda _, size: np.tri(size).T, "below"),
+        (lambda number, size: np.tri(size) - np.tri(size, k=-2 - number), "above"),
+        (lambda number, size: np.tri(size) > 0, "above"),
+    ],
+)
+def test_a_mask_is_not_causal_on_every_input(draw, side):
+    text = r"y_m = \sum_{n=1}^{N} M_{mn} S_{mn}"
+    given = masks(draw)
+    assert f"M is a mask with nothing {side} its diagonal on every input" in said(text, given)
+    assert fate(text, given, fixed={"M": "the page says so"}) is Fate.SURVIVED
+    general = masks(lambda number, size: np.random.default_rng(number).integers(0, 2, (size, size)))
+    assert fate(text, [*given, *general]) is Fate.SURVIVED
+    causal = r"y_m = \sum_{n=1}^{m} M_{mn} S_{mn}"
+    assert fate(causal, [*given, *general]) is Fate.REFUTED
+    # What the display itself says of a mask is nothing special.
+    indicator = r"M_{mn} = \mathbb{1}[n \le m]"
+    known = [{"M": np.tri(n), "m": range(1, n + 1), "n": range(1, n + 1)} for n in (3, 4)]
+    assert fate(indicator, known) is Fate.SURVIVED
+
+
+def test_a_vector_has_several_entries():
+    text = r"y = \sum_{n=1}^{m} v_n w_n"
+    units = [
+        {"v": c * np.eye(4)[0], "w": np.arange(1.0, 5) * c, "m": m, "y": c * c}
+        for c, m in ((1.5, 2), (2.5, 3), (1.2, 4))
+    ]
+    assert "v is a vector with one entry that is not 0 on every input" in said(text, units)
+    assert fate(text, units, fixed={"v": "the page says so"}) is Fate.SURVIVED
+
+
 def test_a_function_depends_on_its_arguments():
     text = "y_m = 2 q_m"
     flat = [{"q": lambda m, x=x: x, "y": lambda m, x=x: 2 * x, "m": m} for m, x in ((3, 5), (4, 7))]
