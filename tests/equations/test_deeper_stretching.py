@@ -91,7 +91,7 @@ def test_interpolation_bound(rng):
     r, u = int(rng.integers(3, 50)), float(rng.uniform(0.2, 0.8))
     draws = [(a, c, theta, r, u), (a, c, theta, r, 0.0)]  # at u = 0 both sides are 0
     # A wave with its top between r and r + 1 reaches the bound up to terms of fourth order.
-    for u, angle in ((0.5, 0.03), (0.31, 0.03), (0.5, 1.3)):
+    for u, angle in ((0.5, 0.03), (0.31, 0.03), (0.72, 0.03), (0.5, 1.3)):
         slow = np.full(pairs, angle)
         phase = (r + 0.5) * slow
         for sign in (1, -1):
