@@ -79,7 +79,10 @@ def test_alibi_slopes(rng):
     return [{**values, "h": h, "j": j, "s": {j: s}.__getitem__, "S": S} for j, s, S in heads]
 
 
-@equation("eq-alibi-key", first_index=0, names={1: "A_{mn}"})
+NO_LATER_KEY = {"n": "The sum says n ≤ m; the other weights are 0."}
+
+
+@equation("eq-alibi-key", first_index=0, names={1: "A_{mn}"}, fixed=NO_LATER_KEY)
 def test_alibi_key(rng):
     """Both sides are the weights of the library's causal attention with the full bias."""
     cases = earlier(rng)
