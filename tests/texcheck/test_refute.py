@@ -274,6 +274,18 @@ def test_a_text_that_means_nothing_beside_a_range_needs_none():
     assert "fails at i = 3" in said("y_i = 2 x_i", spoilt)
 
 
+def test_a_function_may_be_for_the_range_alone():
+    def squared(c):
+        def square(i):
+            assert i < 4
+            return c * i * i
+
+        return square
+
+    inputs = [{"f": squared(c), "c": c, "i": range(1, 4)} for c in (1.5, 2.5)]
+    assert fate("f_i = c i^2", inputs) is Fate.SURVIVED
+
+
 # -- conditions and implications ----
 
 STEP = r"f(x) = \begin{cases} x & \text{if } x > 1 \\ 2x - 1 & \text{otherwise} \end{cases}"
