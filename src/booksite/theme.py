@@ -39,6 +39,10 @@ STYLE_SHEETS = (
 # Browsers that read woff2 never ask for the older formats.
 OLDER_FORMAT = re.compile(r",\s*url\([^)]+\.(?:woff|ttf)\)\s*format\([^)]+\)")
 FONT = re.compile(r"url\((?:\./)?(\w+)/([^)]+)\)")
+# Latin faces have the raised ¹, ² and ³ only, so that the two digits of 10¹⁰ were of two fonts. All
+# raised digits are left to the font that has the others.
+LATIN = "U+0000-00FF"
+LATIN_WITHOUT_RAISED = "U+0000-00B1,U+00B4-00B8,U+00BA-00FF"
 
 # The faces that the beginning of a page is set in. They are asked for before the page is drawn
 # (early.js), because letters that come late move what is below them. Each with what asks for it.
@@ -100,7 +104,7 @@ def add_fonts(app: Sphinx, config: Config) -> None:
         text = OLDER_FORMAT.sub("", source.read_text(encoding="utf-8"))
         for place, file in FONT.findall(text):
             bring(source.parent / place / file, folder / file)
-        style += FONT.sub(r"url(\2)", text) + "\n"
+        style += FONT.sub(r"url(\2)", text.replace(LATIN, LATIN_WITHOUT_RAISED)) + "\n"
     (folder / "fonts.css").write_text(style, encoding="utf-8")
     config.html_static_path += [str(folder.parent), str(HERE / "static")]
     config.templates_path.insert(0, str(HERE / "templates"))

@@ -6,7 +6,7 @@ import re
 import pytest
 from sphinx_proof.nodes import proof_node
 
-from booksite.lighten import without_unused
+from booksite.lighten import codes_of, without_unused
 from booksite.theme import css_font
 
 ADDRESS = "https://github.com/example/book"
@@ -52,6 +52,11 @@ def test_style_sheets_and_faces_keep_what_pages_show(good_site):
     assert faces == set(re.findall(r"url\(([^)]+)\)", style))
     assert "inter-latin-400-normal.woff2" in faces
     assert not [name for name in faces if "cyrillic" in name]
+    # No face of texts has some of the raised digits and not the others.
+    for rule in re.findall(r"@font-face\s*\{[^}]*\}", style):
+        if "unicode-range" in rule:
+            codes = {code for one in codes_of(rule) for code in one}
+            assert not codes & set(map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def test_of_a_style_sheet_stays_what_a_page_or_a_script_may_name():

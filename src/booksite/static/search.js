@@ -373,9 +373,11 @@
       parts.push(text.slice(place, start), { mark: text.slice(start, end) });
       place = end;
     }
-    parts.push(text.slice(place, to), to < text.length ? " …" : "");
-    if (place > from) return parts;
-    const further = [...new Set(rest.split(/[ ;]/))].filter((word) => words(word).map(stem).some((part) => terms.has(part)));
+    const end = text.slice(place, to);
+    const further = place > from ? [] : [...new Set(rest.split(/[ ;]/))].filter((word) => words(word).map(stem).some((part) => terms.has(part)));
+    if (further.length === 0) return [...parts, end, to < text.length ? " …" : ""];
+    // One ellipsis is enough between the text, which may end with its own, and a word from further down.
+    parts.push(end.replace(/(?: …)+$/u, ""));
     further.slice(0, FURTHER).forEach((word) => parts.push(" … ", { mark: word }));
     return parts;
   }

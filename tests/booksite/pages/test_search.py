@@ -332,6 +332,17 @@ def test_a_result_shows_the_sentence_with_the_searched_words(open_page):
 
 
 @pytest.mark.built
+def test_one_ellipsis_stands_before_a_word_from_further_down(open_page):
+    page = open_page(SITE / "search.html")
+    page.wait_for_function("globalThis.bookSearch")
+    for text in ("A sentence. …", "More follows here. " * 20):
+        parts = page.evaluate("([text]) => bookSearch.snippet(text, ['cach'], 'cache')", [text])
+        shown = "".join(part if isinstance(part, str) else part["mark"] for part in parts)
+        assert shown.endswith(" … cache")
+        assert shown.count("…") == 1
+
+
+@pytest.mark.built
 def test_nearly_every_result_shows_a_word_that_was_searched():
     queries = [*BLIND, *(query for group in ENGLISH.values() for query in group)]
     shown = [
