@@ -203,3 +203,21 @@ def test_a_link_leads_to_a_section_that_was_not_laid_out(open_page):
         page.goto("about:blank")
         page.goto(f"{CHAPTER.as_uri()}#{anchor}")
         assert 0 < page.locator(f"#{anchor} > h2").bounding_box()["y"] < 200, anchor
+
+
+@pytest.mark.browser
+def test_the_lines_of_a_chinese_heading_are_equally_long_on_a_phone(tmp_path, open_page):
+    file = tmp_path / "page.html"
+    file.write_text(
+        '<!doctype html><html lang="zh-CN"><meta charset="utf-8">'
+        f'<link rel="stylesheet" href="{(STATIC / "book.css").as_uri()}">'
+        '<main class="bd-article" style="width: 12em; font-size: 1.75rem">'
+        "<h1><span>已发布的模型各用哪种编码？</span></h1></main></html>",
+        encoding="utf-8",
+    )
+    page = open_page(file, PHONE)
+    lines = page.evaluate(
+        "[...document.querySelector('span').getClientRects()].map(({ width }) => width)"
+    )
+    assert len(lines) == 2
+    assert lines[1] > 0.6 * lines[0], lines
