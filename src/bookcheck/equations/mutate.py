@@ -3,7 +3,7 @@ r"""Plant misprints in the formulas of the pages: the checks must notice them.
 python -m bookcheck.equations.mutate                 of all pages, in two processes
 python -m bookcheck.equations.mutate attention    of one page
 python -m bookcheck.equations.mutate --everywhere attention
-                                                  those in all places of a display at once
+                                                  those alone in all places of a display at once
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--everywhere",
         action="store_true",
-        help="plant in displays those that are made in all places of a symbol at once",
+        help="plant only those that are made in all places of a symbol of a display at once",
     )
     options = parser.parse_args(arguments)
     started = time.monotonic()
     paths = [str(path) for path in files_of(options.pages)]
-    load = displays_of if options.everywhere else formulas_of
-    found = verdicts(load, paths, options.jobs, options.everywhere)
+    found = [] if options.everywhere else verdicts(formulas_of, paths, options.jobs)
+    found += verdicts(displays_of, paths, options.jobs, everywhere=True)
     if not found and not options.pages:
         print("no formula has a check", file=sys.stderr)
         return 1
