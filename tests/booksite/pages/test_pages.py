@@ -34,7 +34,7 @@ LEAST_SHARE_OF_LETTERS = 0.97
 # listing has 4,100; before parts of a page waited for their turn, whole pages had 18,000.
 LARGEST_PART = 4200
 WIDE, NARROW = 1280, 390
-# So long lines of code are seen whole where the window is wide.
+# So long lines of code are seen whole where the window is wide; a Chinese letter counts as two.
 COLUMNS = 92
 
 # Nothing moves, all folds are open, and what is out of sight is laid out too.
@@ -63,11 +63,17 @@ CUT = """() => {
   ).map((one) => `a link is cut by the window: ${one.textContent.trim().slice(0, 60)}`);
 }"""
 # Listings that a reader sees without opening anything, and whose lines are short enough.
-LISTINGS = """(columns) => [...document.querySelectorAll("main pre")].filter((one) =>
-  one.checkVisibility() && !one.closest("details, .admonition, .annotated, .cell_output, dl") &&
-  one.scrollWidth > one.clientWidth + 1 &&
-  Math.max(...one.textContent.split("\\n").map((line) => line.length)) <= columns
-).map((one) => `lines of at most ${columns} letters are cut: ${one.textContent.slice(0, 60)}`)"""
+LISTINGS = """(columns) => {
+  const isChinese = (letter) => /[\u3000-\u303f\u4e00-\u9fff\uff01-\uff60]/.test(letter);
+  const width = (line) => [...line].reduce((sum, one) => sum + (isChinese(one) ? 2 : 1), 0);
+  const isSeen = (one) => one.checkVisibility() &&
+    !one.closest("details, .admonition, .annotated, .cell_output, dl");
+  const isShort = (one) => Math.max(...one.textContent.split("\\n").map(width)) <= columns;
+  const isCut = (one) => one.scrollWidth > one.clientWidth + 1;
+  return [...document.querySelectorAll("main pre")]
+    .filter((one) => isSeen(one) && isCut(one) && isShort(one))
+    .map((one) => `lines of at most ${columns} letters are cut: ${one.textContent.slice(0, 60)}`);
+}"""
 FORMULAS = r"""() => {
   const words = (element) => element.textContent.trim().slice(0, 80);
   const all = (selector) => [...document.querySelectorAll(selector)];
