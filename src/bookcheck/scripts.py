@@ -60,8 +60,10 @@ def texts_of_script(code: str, is_figure: bool) -> Iterator[str]:
         if parts[index - 1].content == TAG:
             yield part.content
         elif is_figure or not NAME.fullmatch(part.content):
-            word, before, behind = parts[index - 2], parts[index - 1], parts[index + 1]
-            if not for_program(part.content, word.content, before.content, behind.content):
+            word = parts[index - 2].content
+            before = parts[index - 1].content
+            behind = parts[index + 1].content
+            if not for_program(part.content, word=word, before=before, behind=behind):
                 yield part.content
 
 

@@ -140,7 +140,8 @@ def constant_of(node: ast.AST) -> Fraction | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return Fraction(node.value)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        base, power = constant_of(node.left), constant_of(node.right)
+        base = constant_of(node.left)
+        power = constant_of(node.right)
         if base is not None and power is not None and power.denominator == 1:
             return base ** int(power)
     return None

@@ -118,12 +118,9 @@ def report(found: Sequence[Verdict], seconds: float = 0.0) -> tuple[str, bool]:
         lines.append("Sharpen the check, or say why one is true: equivalent={change: reason}.")
     counts = Counter(v.fate for v in found)
     excused = sum(bool(v.excuse) for v in found)
-    caught = counts[Fate.REFUTED] + counts[Fate.REFUSED]
-    rate = caught / (caught + len(survivors)) if survivors else 1.0
     lines.append(
         f"{len(found)} misprints of {len({v.name for v in found})} formulas in {seconds:.0f} s: "
         f"{counts[Fate.REFUTED]} refuted, {counts[Fate.REFUSED]} refused as not meaningful, "
-        f"{len(internal)} errors, {excused} equivalent, {len(survivors)} survived; "
-        f"{100 * rate:.2f} % noticed"
+        f"{len(internal)} errors, {excused} equivalent, {len(survivors)} survived"
     )
     return "\n".join(lines), not (survivors or internal)

@@ -51,7 +51,8 @@ def test_temperature(rng):
     z, tau = rng.normal(size=5), rng.uniform(0.3, 3)
 
     def p(j, temperature):
-        return torch.from_numpy(z / temperature).softmax(-1)[j].item()
+        logits = torch.from_numpy(z) / temperature
+        return logits.softmax(-1)[j].item()
 
     return {"z": z, r"\tau": tau, "p": p, "j": range(5), "l": range(5)}
 

@@ -69,8 +69,18 @@ def equation(
 
     def decorate(function: Binding) -> Callable[[], None]:
         chosen = {"vectors": vectors, **options}
-        excused = loose or {}, somewhere or {}, equivalent or {}, fixed or {}, names or {}
-        return registered(Check(label, function, chosen, draws, *excused))
+        check = Check(
+            label,
+            function,
+            chosen,
+            draws,
+            loose=loose or {},
+            somewhere=somewhere or {},
+            equivalent=equivalent or {},
+            fixed=fixed or {},
+            names=names or {},
+        )
+        return registered(check)
 
     return decorate
 
