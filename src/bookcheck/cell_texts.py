@@ -1,17 +1,24 @@
-"""The texts in a cell's code, which prints them or writes them into a figure or a table.
+"""The texts in code, which prints them or writes them into a figure or a table, with their lines.
 
 A reader sees most texts of a cell: heads and cells of tables, names in figures, printed words. A
 single word may also be a key or an option, and its place says so: an index, a comparison, the value
 of `color=`, an argument of a function of the library that takes the name of a file. There, a name
-is left out; everywhere else each text counts. It comes with what decides what it says: an f-string
-with its expressions, a condition that chooses between two texts, and beside a name what it names.
+is left out; everywhere else each text counts. In files, where most single words are keys, only
+longer texts count: messages, helps, names of trials.
+
+What stands beside a text says as much as its words: the place in a figure, the value under a head
+of a table, the order of names, the argument that a name names. So the whole statement is listed,
+with the condition or the loop that it stands in. Where names and places are both computed, as in
+`set_yticks(places, names)` or `zip(names, values)`, the statement is listed without a text.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import re
-from collections.abc import Iterator
+import tokenize
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 # Keywords and keys whose names are options and no texts: of figures, and of libraries.
@@ -28,6 +35,8 @@ SWITCH_NAMES = """
     check decode device einsum endswith files find_spec float from_bytes get getattr patch recorded
     register_buffer removeprefix setdefault softmax_jacobian_norm startswith
 """
+# Functions that take a pattern.
+PATTERNS = frozenset({"compile", "fullmatch", "match", "search", "sub"})
 OPTIONS = frozenset(OPTION_NAMES.split())
 SWITCHES = frozenset(SWITCH_NAMES.split())
 # Inside an expression, a formula, a value or a reference, which is one word of its sentence.
@@ -36,6 +45,14 @@ SPACE = "␣"
 NAME = re.compile(r"[a-z_\d.#=<>^/-]*|\W*|.")
 # A style of lines, or what stands between texts.
 NO_WORDS = re.compile(r"[\s,;:/|._-]*")
+# What is left of a line: more than brackets and commas.
+HAS_WORDS = re.compile(r"[\w\"']")
+BEFORE_OPTION = re.compile(rb",?\s*$")
+ALT = "alt"
+# What chooses a text, or writes one for each of several.
+CHOICES = (ast.If, ast.For, ast.While, ast.With, ast.Match)
+# Functions that pair names with places or values, also where both are computed.
+PLACES = frozenset({"set_xticks", "set_yticks", "set_xticklabels", "set_yticklabels", "zip"})
 
 
 def descriptions_in(code: str) -> Iterator[str]:
@@ -64,77 +81,137 @@ def expression_of(node: ast.AST) -> str:
     return ast.unparse(node).replace('"', "'")
 
 
-class Written(NamedTuple):
-    """A text in code, and where it begins."""
+class Statement(NamedTuple):
+    """A statement of code, or the head of one that holds others."""
 
-    line: int
-    column: int
-    text: str
+    node: ast.stmt
+    inner: Sequence[ast.stmt]  # what it holds; nothing if it is simple
+    of_class: bool  # whether it stands in a class, as a field does
 
 
-def written_by(code: str) -> list[str]:
-    """The texts in a cell's code, in its order; alt texts are listed apart.
+def written_by(code: str, *, words: bool = True, signatures: bool = True) -> list[str]:
+    """The lines of the statements that write a text, in their order; alt texts are listed apart.
 
-    An f-string has what it computes, and a text that depends on a condition has the condition. A
-    name in a row, in a dictionary or of a line of a figure has with it what it names.
+    With them come the heads of what they stand in, such as a condition or a loop, and signatures
+    and fields of classes. Options, such as a colour, are left out. ``words``: whether single words
+    count, or are keys.
     """
-    return [one.text for one in sorted(texts_below(ast.parse(code), code))]
+    code = without_comments(code)
+    source = Source(code)
+    lines: list[str] = []
+    for statement in statements_of(ast.parse(code)):
+        shown = signatures and is_signature(statement)
+        if shown or is_listed(statement, words=words):
+            lines += source.lines_of(statement)
+    return lines
 
 
-def texts_below(node: ast.AST, code: str, of_keys: bool = False) -> Iterator[Written]:
-    """The texts of a part of a cell's code; ``of_keys``: names are keys or options there."""
-    if isinstance(node, ast.keyword) and node.arg == "alt":
-        return
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return  # a docstring
-    if isinstance(node, ast.expr) and (
-        isinstance(node, ast.JoinedStr) or (not of_keys and listed_whole(node))
-    ):
-        yield Written(node.lineno, node.col_offset, ast.get_source_segment(code, node) or "")
-        return
-    if isinstance(node, ast.Dict) and not of_keys:
-        yield from items_of(node, code)
-        return
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        key = of_keys and NAME.fullmatch(node.value)
-        if not key and not NO_WORDS.fullmatch(node.value):
-            yield Written(node.lineno, node.col_offset, node.value)
+def statements_of(node: ast.AST) -> Iterator[Statement]:
+    """The statements below a part of code, in their order."""
+    of_class = isinstance(node, ast.ClassDef)
     for child in ast.iter_child_nodes(node):
-        yield from texts_below(child, code, of_keys or has_keys(node, child))
+        if isinstance(child, ast.stmt):
+            cases = getattr(child, "cases", ())
+            inner = [one for case in cases for one in case.body]
+            inner += [*getattr(child, "body", ()), *getattr(child, "orelse", ())]
+            yield Statement(child, inner, of_class)
+        yield from statements_of(child)
 
 
-def listed_whole(node: ast.expr) -> bool:
-    """Whether a part of code chooses a text, is a row with a name, or draws a line with a name."""
-    if isinstance(node, ast.IfExp):
-        return is_text(node.body) or is_text(node.orelse)
-    if isinstance(node, (ast.Tuple, ast.List)):
-        texts = [one for one in node.elts if is_text(one)]
-        return any(map(has_words, texts)) and len(texts) < len(node.elts)
-    return isinstance(node, ast.Call) and any(one.arg == "label" for one in node.keywords)
+def is_signature(statement: Statement) -> bool:
+    """Whether a statement says what a function or a class takes."""
+    if isinstance(statement.node, ast.AnnAssign):
+        return statement.of_class
+    return isinstance(statement.node, (ast.FunctionDef, ast.AsyncFunctionDef))
 
 
-def items_of(dictionary: ast.Dict, code: str) -> Iterator[Written]:
-    """The items of a dictionary: each name with what it names."""
-    for key, value in zip(dictionary.keys, dictionary.values, strict=True):
-        option = is_option(key)
-        if key is not None and not option and is_text(key):
-            parts = [ast.get_source_segment(code, part) for part in (key, value)]
-            yield Written(key.lineno, key.col_offset, ": ".join(filter(None, parts)))
-            continue
-        for part in filter(None, (key, value)):
-            yield from texts_below(part, code, of_keys=option)
-
-
-def is_text(node: ast.AST) -> bool:
-    """Whether a part of code is a text or an f-string."""
-    return isinstance(node, ast.JoinedStr) or (
-        isinstance(node, ast.Constant) and isinstance(node.value, str)
+def is_listed(statement: Statement, *, words: bool) -> bool:
+    """Whether a statement, or the head of one, says something to a reader."""
+    if writes_text(statement.node, words=words):
+        return True
+    return isinstance(statement.node, CHOICES) and any(
+        not hasattr(one, "body") and writes_text(one, words=words) for one in statement.inner
     )
 
 
-def has_words(text: ast.AST) -> bool:
-    """Whether a text is more than the style of a line or a mark between texts."""
-    return not isinstance(text, ast.Constant) or NO_WORDS.fullmatch(str(text.value)) is None
+def writes_text(node: ast.AST, *, words: bool, of_keys: bool = False) -> bool:
+    """Whether a part of a statement has a text; of one with a body, only its head is read."""
+    if isinstance(node, ast.keyword) and node.arg == ALT:
+        return False
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return False  # a docstring
+    if isinstance(node, ast.Call) and name_of(node.func) in PLACES:
+        return True
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        may_be_key = of_keys or not words
+        is_key = may_be_key and NAME.fullmatch(node.value) is not None
+        return not is_key and NO_WORDS.fullmatch(node.value) is None
+    if words and not of_keys and isinstance(node, ast.JoinedStr):
+        return True
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+            continue
+        if isinstance(node, ast.JoinedStr) and isinstance(child, ast.FormattedValue):
+            child = child.value  # its form is no text
+        keys = of_keys or has_keys(node, child)
+        if not words and isinstance(node, ast.Call) and (keys or name_of(node.func) in PATTERNS):
+            continue
+        if writes_text(child, words=words, of_keys=keys):
+            return True
+    return False
+
+
+class Source:
+    """Code, and where its parts are: Python counts columns in bytes."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code.encode()
+        self.starts = [0]
+        for line in self.code.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+
+    def place(self, line: int, column: int) -> int:
+        """Where a line's column is in the code."""
+        return self.starts[line - 1] + column
+
+    def lines_of(self, statement: Statement) -> Iterator[str]:
+        """The lines of a statement or of its head, without options and alt texts."""
+        node = statement.node
+        start = self.place(node.lineno, node.col_offset)
+        end = self.end_of(node)
+        if statement.inner:
+            body = statement.inner[0]
+            begins = [body, *getattr(body, "decorator_list", ())]
+            end = min(self.place(one.lineno, one.col_offset) for one in begins)
+        kept = self.code[start:end]
+        cuts = [
+            (self.place(one.lineno, one.col_offset) - start, self.end_of(one) - start)
+            for one in ast.walk(node)
+            if isinstance(one, ast.keyword) and (one.arg == ALT or one.arg in OPTIONS)
+        ]
+        for first, last in sorted(cuts, reverse=True):
+            if last <= len(kept):
+                kept = BEFORE_OPTION.sub(b"", kept[:first]) + kept[last:]
+        for line in kept.decode().splitlines():
+            if HAS_WORDS.search(line):
+                yield " ".join(line.split())
+
+    def end_of(self, node: ast.stmt | ast.keyword) -> int:
+        """Where a part of the code ends."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self.place(node.end_lineno, node.end_col_offset)
+
+
+def without_comments(code: str) -> str:
+    """Code whose comments are gone; lines and columns of the rest stay."""
+    lines = code.splitlines(keepends=True)
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.COMMENT:
+            line, column = token.start
+            text = lines[line - 1]
+            lines[line - 1] = text[:column].rstrip() + text[column + len(token.string) :]
+    return "".join(lines)
 
 
 def has_keys(node: ast.AST, part: ast.AST) -> bool:
@@ -145,6 +222,11 @@ def has_keys(node: ast.AST, part: ast.AST) -> bool:
         return part in node.args and name_of(node.func) in SWITCHES
     if isinstance(node, ast.keyword):
         return node.arg in OPTIONS
+    if isinstance(node, ast.Dict):
+        return any(
+            is_option(key) and part in (key, value)
+            for key, value in zip(node.keys, node.values, strict=True)
+        )
     return isinstance(node, ast.Compare)
 
 

@@ -6,20 +6,27 @@ negative*, *grows with*, *each row*. No program computes words, and a list of th
 (more, fewer, even, upper, …) would miss the next one. So the list `tests/bookcheck/numbers.tsv` has
 the text of the pages in their order: each sentence, title, row of a table, caption, description of
 a figure with what it computes, question and answer of a quiz, displayed equation, comment,
-docstring and line of shown code and of the reference, and each text in the code of a cell, which
-prints it or writes it into a figure or a table, with the condition that chooses it. Names in a row
-(`("Swish", silu)`), in a dictionary or of a line (`label=`) have with them what they name. A name
-such as *keys* is left out where its place says that it is a key or an option: an index, a
-comparison, `color=`. The list has the formulas of a sentence, the text and the expression of each
-{value}, the target of each reference and link, and which choice of a quiz is right. Left out are
-emphasis and the numbers of chapters in links, which `renumber` writes.
+docstring and line of shown code and of the reference, and each statement of a cell that prints a
+text or writes it into a figure or a table, with the condition that chooses it
+(`bookcheck.cell_texts`). A statement is whole, because the words are wrong as soon as what stands
+beside them is: the place of a name, the number of a tick, the order of a row. Of files that a page
+shows it has the signatures, with their shapes, and the messages too. A name such as *keys* is left
+out where its place says that it is a key or an option: an index, a comparison, `color=`. The list
+has the formulas of a sentence, the text and the expression of each {value}, the target of each
+reference and link, and which choice of a quiz is right. Left out are emphasis and the numbers of
+chapters in links, which `renumber` writes.
 
-The scripts of the site are listed like pages, by their names below `_static`: of the interactive
-figure `widgets/rotation` the phrases, the labels, the units and ticks of axes and the formulas with
-what they compute, in the order of the script (`bookcheck.scripts`). So are data that pages print:
-models, graphics cards and published numbers, a line each with its numbers and sources
-(`bookkit/models`), the entries of the bibliography (`references`), and the sentences of *Read my
-model* (`read-model/rules`).
+What else speaks to a reader is listed like pages, by its name. Scripts have theirs below `_static`:
+of the interactive figure `widgets/rotation` the lines with phrases, labels, units and ticks, with
+what opens them (`bookcheck.scripts`). Python that no page shows has the name of its file below
+`src`: the messages of the doctor (`rope_doctor/comparison.py`), what the workshop tries and says
+(`bookkit/workshop/probes.py`), checks of exercises, what the site's code puts into the reader's
+language, and its templates. Then there are the texts that style sheets write (`book.css`), the
+settings (`_config.yml`, `_toc.yml`, `CITATION.cff`), the words under which the search finds a
+section (`subjects.tsv`), and data that pages print: models, graphics cards and published numbers, a
+line each with its numbers and sources (`bookkit/models`), the entries of the bibliography
+(`references`), and the sentences of *Read my model* (`read-model/rules`). Chinese texts are not
+listed.
 
 A test notices whatever differs from the list: another word, two values that changed places,
 another unit or expression. Somebody then reads the sentence again and runs the command below, as
@@ -41,7 +48,7 @@ no number words here.
 python -m bookcheck.numbers              what differs between the pages and the list
 python -m bookcheck.numbers attention    of one page
 python -m bookcheck.numbers --list attention    write what the page says now into the list
-python -m bookcheck.numbers --list widgets/rotation    what an interactive figure says
+python -m bookcheck.numbers --list widgets/rotation book.css    what is no page
 """
 
 from __future__ import annotations
@@ -52,6 +59,7 @@ import functools
 import json
 import re
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -89,9 +97,14 @@ TYPED = (*TYPED_NUMBERS, "formula")
 COMPUTED = ("relation", "value", "display")
 PROSE = "prose"
 SCRIPT = ".js"
+CODE = ".py"
+STYLES = ".css"
+TEMPLATE = ".html"
 TABLE = ".jsonl"
 SENTENCES = ".json"
 ENTRIES = ".bib"
+# Files of settings and of columns, of which each line is listed.
+LINES = (".yml", ".cff", ".tsv", ".txt")
 FIGURES = "widgets"  # the folder of the scripts that draw interactive figures
 # Where the scripts are that speak to a reader.
 SCRIPT_FOLDERS = (
@@ -107,6 +120,27 @@ DATA = {
     "references": CHAPTERS / "references.bib",
     "read-model/rules": ROOT / "_static" / "read-model" / "rules.json",
 }
+# Code that speaks to a reader and that no page shows: on a page, in a terminal, in a message.
+SPEAKING = (
+    "bookkit/*.py",
+    "bookkit/exercises/*.py",
+    "bookkit/workshop/*.py",
+    "booksite/*.py",
+    "laboratory/workshop/of_*.py",
+    "rope_doctor/*.py",
+    "texcheck/__main__.py",
+    "booksite/templates/**/*.html",
+)
+# What the site prints, or what it says about the book.
+SETTINGS = (
+    ROOT / "_config.yml",
+    ROOT / "_toc.yml",
+    ROOT / "CITATION.cff",
+    SOURCES / "booksite" / "subjects.tsv",
+    ROOT / "_static" / "rope-vectors" / "FORMAT.txt",
+)
+# Texts that belong to a package.
+READMES = ("attention_to_rope", "rope_doctor", "texcheck")
 COPIES = frozenset({"table", "gpus"})  # which the rules have from the other data
 
 WORDS = """
@@ -147,6 +181,16 @@ REMARK = re.compile(
     r'"""(?P<docstring>.*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#(?P<comment>[^\n]*)',
     re.DOTALL,
 )
+# A line of settings that says nothing, or is a comment.
+EMPTY = re.compile(r"\s*(#|$)")
+# A text in a line of code.
+QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|`[^`]*`')
+# A rule of a style sheet, and what it writes.
+RULE = re.compile(r"([^{};]+)\{([^{}]*)\}")
+CONTENT = re.compile(r"content:[^;]*\"[^\"]+\"[^;]*|--[\w-]+:\s*\"[^\"]*\"(?=;)")
+COMMENT_OF_STYLES = re.compile(r"/\*.*?\*/", re.DOTALL)
+# A text that code or a template puts into the reader's language.
+SAID = re.compile(r"\b_\(")
 PARAGRAPH_END = re.compile(r"\n\s*\n")
 
 
@@ -295,6 +339,8 @@ def sentences_of_page(path: Path) -> list[Sentence]:
     """What a page says, in its order: sentences, displayed equations, and remarks in code."""
     if path.suffix == SCRIPT:
         return sentences_of_script(path)
+    if path.suffix in (*LINES, CODE, STYLES, TEMPLATE):
+        return [sentence_of_line(line) for line in lines_of(path)]
     if path.suffix == TABLE:
         return [sentence_of_code(line) for line in path.read_text(encoding="utf-8").splitlines()]
     if path.suffix == ENTRIES:
@@ -312,19 +358,38 @@ def sentences_of_page(path: Path) -> list[Sentence]:
         for display in displays_of(cell.caption if code else cell.source):
             text = f"$$ {' '.join(display.text.split())} $$ ({display.label})"
             found.append(Sentence(text, "display", cell.place))
-        texts = [*remarks_of(cell.source), *written_by(cell.source)] if code else []
-        for text in texts if code else listings_of(cell.source):
+        for text in remarks_of(cell.source) if code else listings_of(cell.source):
             found.append(sentence_of_code(text, cell.place))
+        for line in written_by(cell.source) if code else ():
+            found.append(sentence_of_line(line, cell.place))
     return [one for one in found if one.text]
 
 
 def sentences_of_script(path: Path) -> list[Sentence]:
     """What a script says, a line at a time, in its order."""
     script = path.read_text(encoding="utf-8")
-    texts = texts_of_script(script, is_figure=path.parent.name == FIGURES)
-    lines = [line for text in texts for line in text.splitlines()]
-    found = [sentence_of_code(line) for line in lines]
-    return [one for one in found if one.text]
+    lines = texts_of_script(script, is_figure=path.parent.name == FIGURES)
+    return [sentence_of_line(line) for line in lines]
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """The lines of a file beside the pages that have a text for a reader."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == CODE:
+        yield from written_by(text, words=False, signatures=False)
+    elif path.suffix == STYLES:
+        yield from texts_of_styles(text)
+    elif path.suffix == TEMPLATE:
+        yield from filter(SAID.search, text.splitlines())
+    else:
+        yield from (line for line in text.splitlines() if not EMPTY.match(line))
+
+
+def texts_of_styles(styles: str) -> Iterator[str]:
+    """The texts that a style sheet writes, each behind the rule that does so."""
+    for rule, declarations in RULE.findall(COMMENT_OF_STYLES.sub("", styles)):
+        for content in CONTENT.findall(declarations):
+            yield f"{rule.strip()} {{ {content} }}"
 
 
 def sentences_of_data(part: Any, name: str = "") -> Iterator[str]:
@@ -347,6 +412,12 @@ def sentence_of_code(text: str, place: str = "") -> Sentence:
     return Sentence(" ".join(text.split()), kinds or PROSE, place)
 
 
+def sentence_of_line(line: str, place: str = "") -> Sentence:
+    """A line of code as it is listed, with the numbers that its texts have."""
+    texts = " ".join(found.group() for found in QUOTED.finditer(line))
+    return Sentence(" ".join(line.split()), sentence_of_code(texts).kinds, place)
+
+
 def listings_of(markdown: str) -> Iterator[str]:
     """The lines of code in a text, which is no cell, and the remarks of files that it shows."""
     for token in tokens_of(markdown):
@@ -357,13 +428,13 @@ def listings_of(markdown: str) -> Iterator[str]:
         elif directive and kind == "literalinclude":
             options, _ = split_options(token.content)
             block = Block(kind, directive["argument"].strip(), options, "")
-            yield from remarks_of(included_source(block))
+            yield from shown_code(included_source(block))
         elif directive and kind == "annotated":
             file = SOURCES / directive["argument"].strip()
-            yield from remarks_of(file.read_text(encoding="utf-8"))
+            yield from shown_code(file.read_text(encoding="utf-8"))
         elif directive and kind == "api":
             for file in described(token.content.split()):
-                yield from remarks_of(file.read_text(encoding="utf-8"))
+                yield from shown_code(file.read_text(encoding="utf-8"))
         elif directive and kind not in LITERAL:
             yield from listings_of(token.content)
 
@@ -390,6 +461,12 @@ def shown_whole() -> frozenset[Path]:
     return frozenset(files)
 
 
+def shown_code(code: str) -> Iterator[str]:
+    """What a page says that shows code: its remarks, its signatures, and what it tells a user."""
+    yield from remarks_of(code)
+    yield from written_by(textwrap.dedent(code), words=False)
+
+
 def remarks_of(code: str) -> Iterator[str]:
     """The comments and the docstrings of a code cell; shapes such as (B, N, d) stay as they are."""
     for found in REMARK.finditer(code):
@@ -406,10 +483,22 @@ def pages() -> dict[str, Path]:
 def beside_pages() -> dict[str, Path]:
     """What is listed beside pages, by name: scripts (widgets/rotation) and data."""
     found = dict(DATA)
+    for file in SETTINGS:
+        found[file.name] = file
+    for package in READMES:
+        found[f"{package}/README"] = SOURCES / package / "README.md"
+    for pattern in SPEAKING:
+        for file in sorted(SOURCES.glob(pattern)):
+            name = file.relative_to(SOURCES).as_posix()
+            # Of the code that builds the site, what puts its words into the reader's language.
+            if not name.startswith("booksite/") or SAID.search(file.read_text(encoding="utf-8")):
+                found[name] = file
     for folder in SCRIPT_FOLDERS:
         for file in sorted(folder.rglob(f"*{SCRIPT}")):
             name = file.relative_to(folder).with_suffix("").as_posix()
             found[name] = file
+        for file in sorted(folder.rglob(f"*{STYLES}")):
+            found[file.relative_to(folder).as_posix()] = file
     return found
 
 
@@ -507,7 +596,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown := [page for page in options.pages if page not in files]:
         parser.error(
             f"there is no page {unknown[0]!r}; a page is named like deeper/clocks, and an "
-            "interactive figure like widgets/rotation; data are named like bookkit/models"
+            "interactive figure like widgets/rotation; data are named like bookkit/models, and "
+            "other files like rope_doctor/report.py, book.css or _toc.yml"
         )
     table = dict(listed())
     told: list[str] = []

@@ -1,4 +1,4 @@
-"""The texts in a script of the site: what interactive figures and pages with scripts say.
+"""The texts in a script of the site, each with its line: what figures and pages with scripts say.
 
 A reader sees what a script tags with `phrase`, which the Chinese site replaces, and other texts:
 units, ticks of an axis, names of models, a formula with its numbers (`n − m = ${n - m}`). So each
@@ -11,7 +11,7 @@ are keys, those of configurations above all; of these, only what is tagged count
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pygments.lexers import JavascriptLexer
@@ -41,30 +41,110 @@ FUNCTIONS = frozenset(FUNCTION_NAMES.split())
 ATTRIBUTES = frozenset(ATTRIBUTE_NAMES.split())
 COMPARISONS = frozenset({"===", "!==", "==", "case", "in"})
 TAG = "phrase"
+OPENING = frozenset("([{")
+CLOSING = frozenset(")]}")
+# At the end of a line, and at the beginning of the next one, these say that it goes on.
+CONTINUED = frozenset({"=", "=>", "?", ":", "&&", "||", "??", "+", "return"})
+CONTINUING = frozenset({"?", ":", ".", "?.", "&&", "||", "??", "+", "-", "=", "=>"})
 
 
 class Part(NamedTuple):
-    """A token of a script, or a whole text of it without its quotes."""
+    """A token of a script, or a whole text of it; without comments, spaces and breaks of lines."""
 
     is_text: bool
-    content: str
+    content: str  # of a text, without its quotes
+    start: int
+    end: int
+
+
+class Statement(NamedTuple):
+    """A run of tokens that belong together, and the one that opens what it stands in."""
+
+    first: int
+    last: int
+    opener: int  # the number of another statement; -1: none
 
 
 def texts_of_script(code: str, is_figure: bool) -> Iterator[str]:
-    """The texts of a script that a reader may see, in their order."""
-    parts = [Part(False, ""), Part(False, ""), *parts_of(code), Part(False, "")]
-    for index in range(2, len(parts) - 1):
-        part = parts[index]
-        if not part.is_text or part.content == STRICT or NO_WORDS.fullmatch(part.content):
-            continue
-        if parts[index - 1].content == TAG:
-            yield part.content
-        elif is_figure or not NAME.fullmatch(part.content):
-            word = parts[index - 2].content
-            before = parts[index - 1].content
-            behind = parts[index + 1].content
-            if not for_program(part.content, word=word, before=before, behind=behind):
-                yield part.content
+    """The lines of a script that have a text for a reader, or open what has one, in their order."""
+    parts = [*parts_of(code)]
+    statements = [*statements_of(code, parts)]
+    listed: set[int] = set()
+    for number, statement in enumerate(statements):
+        for index in range(statement.first, statement.last + 1):
+            if for_reader(parts, index, is_figure):
+                listed |= {number, statement.opener}
+                break
+    # Of an object, what stands beside a text says what the text is for: its key, its value.
+    objects = {
+        one.opener
+        for number, one in enumerate(statements)
+        if number in listed and parts[one.last].content == ","
+    }
+    listed |= {number for number, one in enumerate(statements) if one.opener in objects}
+    for number in sorted(listed - {-1}):
+        statement = statements[number]
+        yield from lines_of(code, parts[statement.first : statement.last + 1])
+
+
+def lines_of(code: str, parts: Sequence[Part]) -> Iterator[str]:
+    """The lines of a part of a script, without comments."""
+    text = ""
+    for before, part in zip([parts[0], *parts], parts, strict=False):
+        between = code[before.end : part.start]
+        text += "\n" if "\n" in between else " " if between else ""
+        text += code[part.start : part.end]
+    for line in text.splitlines():
+        if re.search(r"\w|[\"'`]", line):
+            yield line.strip()
+
+
+def statements_of(code: str, parts: Sequence[Part]) -> Iterator[Statement]:
+    """Where a script's statements and the items of its lists and objects begin and end.
+
+    One ends with its line, unless a bracket of a call is open or the next line continues it.
+    """
+    opened: list[tuple[str, int]] = []  # brackets, each with the number of its statement
+    first = 0
+    number = 0
+    opener = -1
+    for index, part in enumerate(parts):
+        content = "" if part.is_text else part.content
+        if content in OPENING:
+            opened.append((content, number))
+        elif content in CLOSING and opened:
+            opened.pop()
+        following = parts[index + 1] if index + 1 < len(parts) else None
+        if following is not None:
+            breaks = "\n" in code[part.end : following.start]
+            continued = content in CONTINUED or (
+                not following.is_text and following.content in CONTINUING
+            )
+            inside = bool(opened) and opened[-1][0] == "("
+            if not breaks or inside or continued:
+                continue
+        yield Statement(first, index, opener)
+        first = index + 1
+        number += 1
+        closes = following is not None and not following.is_text and following.content in CLOSING
+        around = opened[:-1] if closes else opened
+        opener = around[-1][1] if around else -1
+
+
+def for_reader(parts: Sequence[Part], index: int, is_figure: bool) -> bool:
+    """Whether a part of a script is a text that a reader may see."""
+    part = parts[index]
+    if not part.is_text or part.content == STRICT or NO_WORDS.fullmatch(part.content):
+        return False
+    word, before, behind = (
+        parts[place].content if 0 <= place < len(parts) else ""
+        for place in (index - 2, index - 1, index + 1)
+    )
+    if before == TAG:
+        return True
+    if not is_figure and NAME.fullmatch(part.content):
+        return False
+    return not for_program(part.content, word=word, before=before, behind=behind)
 
 
 def for_program(text: str, word: str, before: str, behind: str) -> bool:
@@ -82,27 +162,26 @@ def for_program(text: str, word: str, before: str, behind: str) -> bool:
 
 def parts_of(code: str) -> Iterator[Part]:
     """The tokens of a script without its comments, each template as one text."""
-    template = ""
+    template = 0  # where it begins
     open_parts: list[str] = []  # ` of the template and of those in it, ${ of what they compute
-    for kind, token in JavascriptLexer().get_tokens(code):
+    for start, kind, token in JavascriptLexer().get_tokens_unprocessed(code):
+        end = start + len(token)
         if token == "`" and kind in String.Backtick:
-            template += token
             if open_parts and open_parts[-1] == "`":
                 open_parts.pop()
             else:
+                template = start if not open_parts else template
                 open_parts.append("`")
             if not open_parts:
-                yield Part(True, template[1:-1])
-                template = ""
+                yield Part(True, code[template + 1 : start], template, end)
         elif open_parts:
-            template += token
             if kind in String.Interpol and token == INTERPOLATION:
                 open_parts.append(token)
             elif kind in String.Interpol and open_parts[-1] == INTERPOLATION:
                 open_parts.pop()
         elif kind in String.Regex:
-            yield Part(False, token)
+            yield Part(False, token, start, end)
         elif kind in String:
-            yield Part(True, token[1:-1])
+            yield Part(True, token[1:-1], start, end)
         elif kind not in Comment and not token.isspace():
-            yield Part(False, token)
+            yield Part(False, token, start, end)

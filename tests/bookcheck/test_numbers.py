@@ -8,12 +8,15 @@ from bookcheck.numbers import (
     changes,
     listings_of,
     main,
+    pages,
     quantities_of,
     remarks_of,
+    sentence_of_line,
     sentences_of,
     sentences_of_data,
     sentences_of_page,
     texts_of,
+    texts_of_styles,
 )
 from bookformat.paths import SOURCES
 
@@ -224,16 +227,60 @@ def test_a_name_that_nothing_has_is_told(capsys):
 
 
 def test_what_an_interactive_figure_says_is_listed():
-    (relative,) = [
-        one.text
-        for one in sentences_of_page(beside_pages()["widgets/rotation"])
-        if one.text.startswith("k R(")
+    lines = [one.text for one in sentences_of_page(beside_pages()["widgets/rotation"])]
+    formula = "`k R((n − m)θ) = (1, 2) R((${n} − ${m}) · ${number(theta)})`"
+    assert [line for line in lines if formula in line]
+    lines = [one.text for one in sentences_of_page(beside_pages()["widgets/cache"])]
+    ticks = 'const ticks = [[20, "1 MiB"], [30, "1 GiB"], [40, "1 TiB"]]'
+    assert [line for line in lines if line.startswith(ticks)]
+    assert '"use strict";' not in lines
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("_toc.yml", "- caption: Rotary position embedding"),
+        ("_config.yml", "nb_code_prompt_show: Code"),
+        ("CITATION.cff", "title: From Attention to RoPE"),
+        ("subjects.tsv", "attention#the-formula"),
+        ("book.css", '& td:nth-child(4)::before { content: var(--chapters, "Chapters: ") }'),
+        ("booksite/templates/search.html", '<h1>{{ _("Search") }}</h1>'),
+        ("booksite/quiz.py", 'verdict = _("Right.") if answer.right else _("Not yet.")'),
+        ("bookkit/workshop/probes.py", 'yield call("temperature 2", "probabilities", LOGITS, 2.0)'),
+        ("bookkit/workshop/skeleton.py", 'help="how many it writes (300)"'),
+        ("rope_doctor/comparison.py", "rotate the other way (change the sign of sin)"),
+        ("rope_doctor/README", "rope-doctor"),
+    ],
+)
+def test_what_speaks_to_a_reader_beside_pages_is_listed(name, line):
+    assert any(line in one.text for one in sentences_of_page(beside_pages()[name]))
+
+
+@pytest.mark.parametrize(
+    ("page", "line"),
+    [
+        ("source/cache", 'def values(self) -> Float[Tensor, "b h n d_v"]:'),
+        ("source/relative", "table must have 2K + 1 rows, an odd number"),
+    ],
+)
+def test_signatures_and_messages_of_shown_code_are_listed(page, line):
+    assert any(line in one.text for one in sentences_of_page(pages()[page]))
+
+
+def test_what_style_sheets_write_is_listed_behind_its_rule():
+    styles = (
+        '/* A "name": */ td { color: red; & p::before { content: var(--of, "Of: "); } }\n'
+        'html { --of: "von: "; --face: "A B", serif; } p { content: ""; content: none; }'
+    )
+    assert [*texts_of_styles(styles)] == [
+        '& p::before { content: var(--of, "Of: ") }',
+        'html { --of: "von: " }',
     ]
-    assert relative == "k R((n − m)θ) = (1, 2) R((${n} − ${m}) · ${number(theta)})"
-    texts = [one.text for one in sentences_of_page(beside_pages()["widgets/cache"])]
-    assert "1 GiB" in texts
-    assert "keys and values" in texts
-    assert not {"text-anchor", "is-q", "path", "use strict"} & {*texts}
+
+
+def test_numbers_of_a_line_of_code_are_those_of_its_texts():
+    assert sentence_of_line("draw(3, `of 8`, 'all 5')").kinds == "code code"
+    assert sentence_of_line("draw(3, 'all')").kinds == "prose"
 
 
 def test_data_that_pages_print_are_listed():
