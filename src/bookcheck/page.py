@@ -19,6 +19,7 @@ TESTS = (
     "tests/equations",
     "tests/listings",
     "tests/bookcheck/test_digits.py",
+    "tests/bookcheck/test_beside.py",
     "tests/bookcheck/test_back_matter.py",
     "tests/bookformat/test_links.py",
     "tests/bookcheck/notebooks/test_rules.py",

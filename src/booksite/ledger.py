@@ -132,8 +132,9 @@ def counts_markdown(app: Sphinx) -> str:
         "Of the %(values)s numbers in sentences that are written with their computation, it "
         "computed %(computed)s. Other numbers, number words and units are only listed, and so are "
         "all words. The list has %(typed)s such numbers in %(sentences)s sentences, titles, rows "
-        "of tables and texts of code, figures and data, each whole and in its order. A test "
-        "notices what differs from the list; that the list is right, nothing has proved."
+        "of tables, and lines with a text of code, figures, settings and data, each whole and in "
+        "its order. A test notices what differs from the list; that the list is right, nothing "
+        "has proved."
     )
     values, computed = count_values(app)
     sentences, typed = count_listed(app)

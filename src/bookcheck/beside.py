@@ -1,0 +1,336 @@
+"""Numbers in texts that code contradicts: a text beside a number must say this number.
+
+A tick of a figure has a place and a label, `set_yticks([0.1, 1, 10], ["0.1", "1", "10"])` or, in a
+script, `[100, "10²"]`; a table of units has sizes and names, `[3600, "h"]`. Where a label reads as
+a number, a unit, or both, it says its place; in a list, all places may differ from their labels by
+one factor (10¹² for ticks in TFLOP/s), be their exponents, or lie one distance beside them (the
+middles of the cells of an image). A label that reads otherwise than the rest of its list is told.
+Labels that have no such relation to their places rise or fall with them; more of them is not
+computed, only listed (`bookcheck.numbers`).
+
+The help of an option, `help="how many it writes (300)"`, names its default. The letters of shapes
+in the signatures of one file come in one order: `"b h n d"` beside `"b n h d"` is an exchange.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
+
+from bookcheck.cell_texts import name_of
+from bookcheck.scripts import Part, parts_of
+from bookformat.notebooks import cells_of
+from bookformat.values import SCALES
+
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+# Units of tables and ticks, with those that no value has.
+UNITS = {unit: Fraction(scale) for unit, scale in SCALES.items()} | {
+    "KB": Fraction(10) ** 3,
+    "PB": Fraction(10) ** 15,
+    "PiB": Fraction(2) ** 50,
+    "us": 1 / Fraction(10) ** 6,
+    "min": Fraction(60),
+    "h": Fraction(3600),
+    "d": Fraction(86400),
+    "G": Fraction(10) ** 9,
+    "T": Fraction(10) ** 12,
+}
+LABEL = re.compile(
+    r"(?:\w+ = )?"  # N = 8
+    r"(?P<sign>[-−]?)(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+(?:e[-+]?\d+)?)"
+    r"(?:/(?P<below>\d+))?"
+    r"(?:\^\{?(?P<power>[-−]?\d+)\}?|(?P<raised>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
+    r"(?:\s?(?P<unit>[^\s\d]+))?"
+)
+TICKS = frozenset({"set_xticks", "set_yticks", "set_ticks"})
+BASES = (2, 10)
+# What the help of an option says about its default.
+DEFAULT = re.compile(r"\((?:default:? )?(?P<number>[-\d.,e]+)\)$|\(default:? (?P<word>[^()]+)\)$")
+SHAPES = frozenset({"Float", "Integer", "Int", "Bool", "Num", "Shaped", "Inexact", "Complex"})
+
+
+class Labelled(NamedTuple):
+    """A place and its label; a place without one is its own."""
+
+    place: Fraction
+    label: str
+
+    def __str__(self) -> str:
+        return f"[{float(self.place):g}, “{self.label}”]"
+
+
+def number_of(label: str) -> Fraction | None:
+    """The number that a label reads as, with its unit: 1,000, 10², 1/4, 2 GiB, min; or none."""
+    text = label.strip().strip("$").replace("\\,", " ").strip()
+    if text in UNITS and text != "B":  # bytes, or billions
+        return UNITS[text]
+    found = LABEL.fullmatch(text)
+    if found is None:
+        return None
+    unit = found["unit"]
+    if unit is not None and unit not in UNITS:
+        return None
+    number = Fraction(found["digits"].replace(",", ""))
+    if found["below"]:
+        number /= int(found["below"])
+    power = found["power"] or (found["raised"] or "").translate(RAISED)
+    if power:
+        number **= int(power.replace("−", "-"))
+    if found["sign"]:
+        number = -number
+    return number * UNITS[unit] if unit is not None else number
+
+
+def wrong_labels(rows: Sequence[Labelled]) -> Iterator[str]:
+    """The rows of one list whose labels read otherwise than the others."""
+    read = [(row, number) for row in rows if (number := number_of(row.label)) is not None]
+    relations = [{"the same number"} if row.place == number else set() for row, number in read]
+    for one, (row, number) in zip(relations, read, strict=True):
+        if number:
+            one.add(f"{float(row.place / number):g} times the number")
+        one |= {
+            f"the exponent of {base}"
+            for base in BASES
+            if row.place.denominator == 1
+            and abs(row.place) < 100
+            and Fraction(base) ** int(row.place) == number
+        }
+        one.add(f"the number and {float(row.place - number):g}")
+    counted = Counter(itertools.chain.from_iterable(relations))
+    if not counted:
+        return
+    # Of several relations that hold equally often, the plain one.
+    usual = max(counted, key=lambda name: (counted[name], name == "the same number"))
+    several = 2 * counted[usual] > len(read) and counted[usual] > 1
+    if not several and "the same number" not in counted:
+        numbers = [number for _, number in sorted(read)]
+        if numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
+            labels = ", ".join(str(row) for row, _ in read)
+            yield f"{labels}: the labels neither rise nor fall with the places"
+        return
+    wanted = usual if several else "the same number"
+    for one, (row, _) in zip(relations, read, strict=True):
+        if wanted not in one:
+            yield f"{row}: its place is not {wanted}, as in the rest of its list"
+
+
+# ------------------------------------------------------------------------ Python
+
+
+def wrong_in_code(code: str) -> list[str]:
+    """What texts of a piece of Python say otherwise than the numbers beside them."""
+    tree = ast.parse(code)
+    found: list[str] = []
+    for node in ast.walk(tree):
+        for rows in labelled_by(node, tree):
+            found += wrong_labels(rows)
+        if isinstance(node, ast.Call) and name_of(node.func) == "add_argument":
+            found += wrong_help(node, tree)
+    return found
+
+
+def labelled_by(node: ast.AST, tree: ast.AST) -> Iterator[list[Labelled]]:
+    """The places and labels that a part of code has: ticks of an axis, rows, a dictionary."""
+    if isinstance(node, ast.Call) and name_of(node.func) in TICKS:
+        given = node.args[1:2] + [one.value for one in node.keywords if one.arg == "labels"]
+        places = numbers_in(node.args[0], tree) if node.args else None
+        if places is not None and given and isinstance(given[0], (ast.List, ast.Tuple)):
+            labels = [text_of(one) for one in given[0].elts]
+            ticks = zip(places, labels, strict=False)
+            yield [Labelled(place, label) for place, label in ticks if label is not None]
+    elif isinstance(node, (ast.List, ast.Tuple)):
+        yield [row for one in node.elts if (row := row_of(one)) is not None]
+    elif isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        yield [row for pair in pairs if (row := labelled(pair)) is not None]
+
+
+def row_of(node: ast.AST) -> Labelled | None:
+    """A row of a number and a text, in either order."""
+    if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) == 2:
+        return labelled((node.elts[0], node.elts[1]))
+    return None
+
+
+def labelled(pair: tuple[ast.expr | None, ast.expr]) -> Labelled | None:
+    """A number and a text, in either order, where they are constants."""
+    for first, second in (pair, pair[::-1]):
+        if first is None or second is None:
+            return None
+        number = constant_of(first)
+        text = text_of(second)
+        if number is not None and text is not None:
+            return Labelled(number, text)
+    return None
+
+
+def text_of(node: ast.AST) -> str | None:
+    """A typed text."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return None
+
+
+def value_of(name: str, tree: ast.AST) -> ast.expr | None:
+    """What the code gives a name first."""
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Assign):
+            names = [target.id for target in one.targets if isinstance(target, ast.Name)]
+            if name in names and not isinstance(one.value, ast.Name):
+                return one.value
+    return None
+
+
+def numbers_in(node: ast.AST, tree: ast.AST) -> list[Fraction] | None:
+    """The typed numbers of a list, also of one that has a name, or none."""
+    if isinstance(node, ast.Name):
+        value = value_of(node.id, tree)
+        return None if value is None else numbers_in(value, tree)
+    if not isinstance(node, (ast.List, ast.Tuple)):
+        return None
+    numbers = [constant_of(one) for one in node.elts]
+    typed = [one for one in numbers if one is not None]
+    return typed if len(typed) == len(numbers) else None
+
+
+def constant_of(node: ast.AST) -> Fraction | None:
+    """A number in code: -1, 1e9, 2**30."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return Fraction(str(node.value))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number = constant_of(node.operand)
+        return None if number is None else -number
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        base = constant_of(node.left)
+        power = constant_of(node.right)
+        if base and power is not None and power.denominator == 1:
+            return base ** int(power)
+    return None
+
+
+def wrong_help(call: ast.Call, tree: ast.AST) -> Iterator[str]:
+    """A default that the help of an option names otherwise than the option."""
+    given = {one.arg: one.value for one in call.keywords}
+    words = text_of(given["help"]) if "help" in given else None
+    said = DEFAULT.search(words) if words else None
+    default = given.get("default")
+    if said is None or default is None:
+        return
+    if isinstance(default, ast.Name):
+        default = value_of(default.id, tree) or default
+    number = constant_of(default)
+    if said["number"] and number is not None:
+        agrees = Fraction(said["number"].replace(",", "")) == number
+    elif said["number"]:
+        agrees = False
+    else:
+        agrees = text_of(default) is None or text_of(default) == said["word"]
+    if not agrees:
+        yield f"“{words}”: the default is {ast.unparse(default)}"
+
+
+def exchanged_axes(code: str) -> Iterator[str]:
+    """Letters that come in two orders in the shapes of a file's signatures."""
+    seen: dict[tuple[str, str], str] = {}
+    for shape in shapes_in(ast.parse(code)):
+        for pair in itertools.combinations(shape.split(), 2):
+            other = seen.get((pair[1], pair[0]))
+            if other is None or pair[0] == pair[1]:
+                seen.setdefault(pair, shape)
+            else:
+                yield f"“{shape}” has {pair[0]} before {pair[1]}, and “{other}” the reverse"
+
+
+def shapes_in(tree: ast.AST) -> Iterator[str]:
+    """The shapes in a file's annotations: of Float[Tensor, "b h n d"], the text."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Subscript)
+            and name_of(node.value) in SHAPES
+            and isinstance(node.slice, ast.Tuple)
+            and (shape := text_of(node.slice.elts[-1])) is not None
+        ):
+            yield shape
+
+
+# ------------------------------------------------------------------------ scripts
+
+
+def wrong_in_script(script: str) -> list[str]:
+    """What texts of a script say otherwise than the numbers beside them."""
+    return [fault for rows in lists_of([*parts_of(script)]) for fault in wrong_labels(rows)]
+
+
+def lists_of(parts: Sequence[Part]) -> Iterator[list[Labelled]]:
+    """The rows of a number and a text in each list of a script; a number alone says itself."""
+    for start, part in enumerate(parts):
+        if part.is_text or part.content != "[":
+            continue
+        rows = [row for item in items_of(parts, start + 1) if (row := labelled_by_parts(item))]
+        if any(row.label for row in rows):
+            yield [Labelled(place, label or str(place)) for place, label in rows]
+
+
+def items_of(parts: Sequence[Part], start: int) -> Iterator[list[Part]]:
+    """What stands between the commas of a list that begins here."""
+    depth = 0
+    item: list[Part] = []
+    for part in parts[start:]:
+        content = "" if part.is_text else part.content
+        if content in ("]", ")", "}"):
+            if depth == 0:
+                break
+            depth -= 1
+        elif content in ("[", "(", "{"):
+            depth += 1
+        if content == "," and depth == 0:
+            yield item
+            item = []
+        else:
+            item.append(part)
+    yield item
+
+
+def labelled_by_parts(item: Sequence[Part]) -> Labelled | None:
+    """A row `[1e9, "GB"]` or `[1e9, phrase`billion`]`, or a number alone, of a script."""
+    words = [part.content for part in item if part.content != "phrase"]
+    if len(words) > 2 and words[0] == "[" and words[-1] == "]":
+        texts = [part.content for part in item if part.is_text]
+        comma = words.index(",") if "," in words else 0
+        number = number_in_script(words[1:comma])
+        if len(texts) == 1 and words[comma + 1 : -1] == texts and number is not None:
+            return Labelled(number, texts[0])
+        return None
+    number = number_in_script(words)
+    return None if number is None or any(part.is_text for part in item) else Labelled(number, "")
+
+
+def number_in_script(words: Sequence[str]) -> Fraction | None:
+    """A number of a script: 100, -1, 1e9, 2 ** 30."""
+    try:
+        return constant_of(ast.parse("".join(words), mode="eval").body)
+    except SyntaxError:
+        return None
+
+
+def wrong_beside(path: Path) -> list[str]:
+    """A message for each text of a file that the number beside it contradicts."""
+    if path.suffix == ".js":
+        faults = wrong_in_script(path.read_text(encoding="utf-8"))
+    elif path.suffix == ".py":
+        code = path.read_text(encoding="utf-8")
+        faults = [*wrong_in_code(code), *exchanged_axes(code)]
+    else:
+        return [
+            f"{path.name}, {cell.place}: {fault}"
+            for cell in cells_of(path)
+            if cell.kind == "code"
+            for fault in wrong_in_code(cell.source)
+        ]
+    return [f"{path.name}: {fault}" for fault in faults]
