@@ -13,6 +13,8 @@ from bookformat.notebooks import cell_places, read, repeat_command, stored_form
 
 LARGEST_FILE = 1_000_000
 LARGEST_TOLERANCE = 0.05
+# A screen of 1280 pixels shows so many letters of a listing; a longer line has to be scrolled.
+LONGEST_LINE = 92
 
 _MACHINE_PATH = re.compile(
     r"(?<![\w:/.])(?:/(?:home|root|tmp|work|Users|opt|mnt|private)/|[A-Z]:\\)\S+"
@@ -83,6 +85,13 @@ def _code(cell: Any) -> Iterator[str]:
         yield f"asks for tolerance {tolerance(cell)}; at most {LARGEST_TOLERANCE}"
     if not cell.source.strip():
         yield "is empty; delete it"
+    if "hide-input" not in cell.metadata.get("tags", []):
+        for line in cell.source.splitlines():
+            if len(line) > LONGEST_LINE:
+                yield (
+                    f"shows a line of {len(line)} letters, and a screen {LONGEST_LINE}; "
+                    f"divide it or give a part a name: {line.strip()}"
+                )
     yield from _forbidden("code", cell.source)
 
 

@@ -34,6 +34,7 @@ def shown(kind, data):
         ([code(count=None)], "was not executed"),
         ([code()], "is not in stored form; run: make notebooks"),
         ([code("  ")], "is empty"),
+        ([code("x = 1  # " + "y" * 84)], "shows a line of 93 letters, and a screen 92"),
         ([new_raw_cell("raw")], "raw cell"),
         ([code(outputs=[printed("careful", "stderr")])], "wrote to stderr: 'careful'"),
         (
@@ -60,3 +61,9 @@ def test_a_planted_fault_is_caught(tmp_path, cells, named):
     found = problems(tmp_path / "chapter.ipynb")
     assert any(named in problem for problem in found), found
     assert all("chapter.ipynb" in problem for problem in found)
+
+
+def test_a_folded_line_may_be_longer(tmp_path):
+    cells = [code("x = 1  # " + "y" * 84, tags=["hide-input"])]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "chapter.ipynb")
+    assert not any("shows a line" in problem for problem in problems(tmp_path / "chapter.ipynb"))
