@@ -67,13 +67,8 @@ RULES = {
     **turned_back("R", kinds=["transpose"]),
     r"exchange everywhere: \alpha ↔ \beta": "Rotations of a plane commute.",
 }
-COMMUTING = dict.fromkeys(
-    turned_back("B", r"\mathbf{R}"),
-    "What commutes with a rotation commutes with its inverse, as do its transpose and inverse.",
-)
 test_goal = equation("eq-rope-goal", names={1: r"\sqrt{d_k} S_{mn}"}, first_index=0)(pairs)
 test_rotation = equation("eq-rotation")(plane)
-test_row_turn = equation("eq-row-turn", equivalent=every(r"\alpha"))(plane)
 test_rotation_rules = equation("eq-rotation-rules", equivalent=RULES)(plane)
 test_two_dimensions = equation("eq-rope-2d", names={1: "s_{mn}"}, first_index=0)(plane)
 test_angle = equation("eq-rope-angle", names={1: "s_{mn}"}, first_index=0)(plane)
@@ -84,8 +79,23 @@ test_complex_score = equation("eq-rope-complex-score", names={1: r"\sigma_{mn}"}
 test_score = equation("eq-rope-score", first_index=0)(sequence)
 test_sum = equation("eq-rope-sum", first_index=0)(pairs)
 test_value_back = equation("eq-rope-value-back", names={1: "o_m"}, first_index=0)(sequence)
-test_gauge = equation("eq-gauge-rope", equivalent=COMMUTING)(pairs)
 test_between = equation("eq-between-example")(lambda rng: {"M": np.array([[1, 1], [0, 1]])})
+
+
+@equation("eq-row-turn", names={1: "y"})
+def test_row_turn(rng):
+    """The library's rotation of the row by an angle."""
+    values = plane(rng)
+    angle = np.array([values[r"\alpha"]])
+    return {**values, "y": turned_row(values["x"], 1, angle)}
+
+
+@equation("eq-gauge-rope", names={1: "Y"})
+def test_gauge(rng):
+    """The rows of B, turned by the library to position 1."""
+    values = pairs(rng)
+    Y = np.stack([turned_row(row, 1, values[r"\theta"]) for row in values["B"]])
+    return {**values, "Y": Y}
 
 
 @equation("eq-rope-matrix", first_index=0)
@@ -109,11 +119,12 @@ def test_forced(rng):
     return {"G": G, "m": range(N), "n": range(N), "I": np.eye(5)}
 
 
-@equation("eq-rope-elementwise", first_index=0, equivalent=every("x"))
+@equation("eq-rope-elementwise", names={1: "y"}, first_index=0)
 def test_elementwise(rng):
     theta = 0.7 * some_frequencies(rng, 4)[1]  # the first is no 1, so that dropping it is noticed
     rotation = {r"\mathbf{R}": rotation_of_all_pairs(theta), r"\theta": theta.numpy()}
-    return [{"x": rng.normal(size=4), "m": m, **rotation} for m in range(1, N)]
+    x = rng.normal(size=4)
+    return [{"x": x, "y": turned_row(x, m, theta), "m": m, **rotation} for m in range(1, N)]
 
 
 def in_the_plane(rng):

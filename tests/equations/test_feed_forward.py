@@ -114,9 +114,17 @@ def test_product(rng):
     return [{"x": rng.normal(size=2), "f": in_numpy(f)} for f in (relu, silu, gelu)]
 
 
-@equation("eq-square-product", first_index=0)
+@equation("eq-square-product", names={1: "y"}, first_index=0)
 def test_square_product(rng):
-    return {"x": rng.normal(size=2)}
+    """The library's layer with the square of ReLU, and units for the sum and the difference."""
+    x = rng.normal(size=2)
+    layer = FeedForward(2, 4, activation="relu", bias=False, seed=0).double()
+    layer.f = lambda inside: relu(inside) ** 2
+    with torch.no_grad():
+        layer.up.W.copy_(tensor([[1, -1, 1, -1], [1, -1, -1, 1]]))
+        layer.down.W[:, 0] = tensor([1, 1, -1, -1]) / 4
+        y = layer(tensor(x)[None])[0, 0].item()
+    return {"x": x, "y": y}
 
 
 def test_the_listing_runs_alone_and_agrees_with_the_library():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from attention_to_rope import rotary_frequencies
+from attention_to_rope import rotary_frequencies, rotary_table
 from attention_to_rope.context_extension import (
     longrope,
     ntk_aware,
@@ -13,7 +13,7 @@ from attention_to_rope.context_extension import (
     yarn_attention_factor,
 )
 from bookcheck.equations.checks import equation, sentences
-from shared import even, every
+from shared import even, library_weights
 from shared_longer_contexts import by_parts, scale
 
 
@@ -28,6 +28,12 @@ RULES = {
 }
 
 
+def angles_at(r, frequencies):
+    """The angles of the distance r, followed through the library's table from 0 on."""
+    table = rotary_table(torch.arange(r + 1), torch.from_numpy(frequencies), dtype=torch.float64)
+    return np.unwrap(np.arctan2(table.sin.numpy(), table.cos.numpy()), axis=0)[-1]
+
+
 def page(rng, rule=lambda theta, s, *_: position_interpolation(theta, s)):
     """Everything that the page names, for a head whose frequencies a rule has changed."""
     s, b, d_k = scale(rng), float(rng.uniform(500, 2000)), even(rng, 14)
@@ -36,14 +42,16 @@ def page(rng, rule=lambda theta, s, *_: position_interpolation(theta, s)):
     theta, changed = kept.numpy(), rule(kept, s, rng, length, slow, fast).numpy()
     Q, K = rng.normal(size=(4, d_k)), rng.normal(size=(5, d_k))
     mu = yarn_attention_factor(s)
+    r = int(rng.integers(3, 99))
     return {
-        **{"d_k": d_k, "b": b, "i": range(d_k // 2), "r": int(rng.integers(3, 99))},
+        **{"d_k": d_k, "b": b, "i": range(d_k // 2), "r": r},
         **{"L_0": length, "s": s},
         **{r"\theta": theta, r"\theta'": changed, r"\kappa": theta / changed},
         # The angle over L positions, in degrees; γ from θ' = θ/s + γ(θ − θ/s).
         **{r"\nu": np.degrees(length * theta) / 360, r"\alpha": slow, r"\beta": fast},
         **{r"\gamma": (changed - theta / s) / (theta - theta / s)},
-        **{"Q": Q, "K": K, "t": mu**-2, r"\mu": mu},
+        **{"Q": Q, "K": K, "t": mu**-2, r"\mu": mu, "A": library_weights(mu * Q, mu * K)},
+        r"\varphi": angles_at(r, changed),
     }
 
 
@@ -54,14 +62,11 @@ def check(label, **options):
 
 
 test_pair_turns = check("eq-pair-turns")
-SOLVED = {
-    r"exchange everywhere: \theta' ↔ \kappa": "It is the equation, solved for the other symbol."
-}
-test_stretch = check("eq-stretch", equivalent=SOLVED)
+test_stretch = check("eq-stretch", names={2: r"\varphi_i"})
 test_pi = check("eq-pi")
 test_ntk_stretch = check("eq-ntk-stretch")
 test_by_parts = check("eq-by-parts")
-test_yarn_temperature = check("eq-yarn-temperature", equivalent=every("Q", "K"))
+test_yarn_temperature = check("eq-yarn-temperature", names={1: "A"})
 
 
 def first_slow_pair(rng):

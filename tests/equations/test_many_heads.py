@@ -6,7 +6,7 @@ import torch
 from attention_to_rope import MultiHeadAttention
 from bookcheck.equations.checks import equation, sentences
 from shared import library_scores, sizes, tensor
-from shared_many_heads import layer_of, layer_values, matrices
+from shared_many_heads import handed_over, layer_of, layer_values, matrices, run
 
 
 def page(rng):
@@ -25,8 +25,50 @@ test_head = check("eq-head")
 test_mha = check("eq-mha")
 test_sum_of_heads = check("eq-sum-of-heads")
 test_value_output = check("eq-value-output")
-test_gauge_value = check("eq-gauge-value")
-test_gauge_score = check("eq-gauge-score")
+
+
+def layer_with(values):
+    """The library's layer with some projections, given head by head."""
+    h = values["h"]
+    d = values["d"]
+    layer = layer_of(0, h, d=d)
+    with torch.no_grad():
+        layer.query.W.copy_(tensor(np.concatenate(values["W^Q"], axis=1)))
+        layer.key.W.copy_(tensor(np.concatenate(values["W^K"], axis=1)))
+        layer.value.W.copy_(tensor(np.concatenate(values["W^V"], axis=1)))
+        layer.output.W.copy_(tensor(np.concatenate(values["U"])))
+    return layer
+
+
+def bilinear_forms(values):
+    """The library's scores of the rows of I with each other, times √d_k: (h, d, d)."""
+    Q, K, _ = handed_over(layer_with(values), np.eye(values["d"]))
+    scores = [library_scores(*pair) for pair in zip(Q, K, strict=True)]
+    return np.sqrt(values["d_k"]) * np.stack(scores)
+
+
+def through_each_head(values):
+    """What the library makes of the rows of I as values of one head alone: (h, d, d)."""
+    found = []
+    for j in range(values["h"]):
+        alone = np.zeros_like(values["U"])
+        alone[j] = values["U"][j]
+        layer = layer_with({**values, "U": alone})
+        # Each row is a sequence of its own, so that its only weight is 1.
+        found.append(np.concatenate([run(layer, row[None]) for row in np.eye(values["d"])]))
+    return np.stack(found)
+
+
+@equation("eq-gauge-value", names={1: "C_j"}, first_index=0)
+def test_gauge_value(rng):
+    values = page(rng)
+    return {**values, "C": through_each_head(values)}
+
+
+@equation("eq-gauge-score", names={1: "B_j"}, first_index=0)
+def test_gauge_score(rng):
+    values = page(rng)
+    return {**values, "B": bilinear_forms(values)}
 
 
 @equation("eq-bilinear", first_index=0)
@@ -41,13 +83,14 @@ def test_bilinear(rng):
 SQUARE = {"exchange name: K → Q": "The bound holds for this product as well."}
 
 
-@equation("eq-bilinear-rank", first_index=0, equivalent=SQUARE)
+@equation("eq-bilinear-rank", names={1: "r_j"}, first_index=0, equivalent=SQUARE)
 def test_bilinear_rank(rng):
     values = page(rng)
     # A projection that uses one direction twice: the rank is below the bound.
     repeated = values["W^Q"].copy()
     repeated[..., -1] = repeated[..., 0]
-    return [values, {**values, "W^Q": repeated}]
+    cases = [values, {**values, "W^Q": repeated}]
+    return [{**case, "r": np.linalg.matrix_rank(bilinear_forms(case), 1e-6)} for case in cases]
 
 
 @equation("eq-one-direction", first_index=0)

@@ -19,6 +19,7 @@ from bookformat.paths import CHAPTERS
 from shared import sizes, tensor
 from shared_residuals_and_norms import (
     EPSILON,
+    TINY,
     D,
     as_array,
     layer_norm_of,
@@ -142,11 +143,18 @@ def test_placements(rng):
     }
 
 
-@equation("eq-vanishing-pre")
+@equation("eq-vanishing-pre", names={1: "D"})
 def test_vanishing_pre(rng):
+    """The derivative of a Pre-Norm step whose sublayer is f(y) = -r y, by autograd."""
     values = token(rng)
     x = values["x"]
-    return {**values, "r": np.sqrt((x**2).mean()), "y": rms_norm_of(x)}
+    r = np.sqrt((x**2).mean())
+
+    def step(x):
+        return x - r * rms_norm(x, eps=TINY)
+
+    slopes = torch.autograd.functional.jacobian(step, tensor(x))
+    return {**values, "r": r, "y": rms_norm_of(x), "D": slopes.numpy()}
 
 
 @equation("eq-fold-gain", names={1: "z"})

@@ -5,6 +5,7 @@ import torch
 
 from attention_to_rope import attention
 from bookcheck.equations.checks import Random, depends, equation, sentences
+from shared import library_scores
 from shared_why_sqrt_d import (
     D_K,
     D_V,
@@ -21,8 +22,18 @@ from shared_why_sqrt_d import (
 test_jacobian_own = equation("eq-jacobian-own", first_index=0)(scores)
 test_jacobian = equation("eq-jacobian", first_index=0)(weights)
 test_log_derivative = equation("eq-log-derivative", first_index=0)(scores)
-# Correlated entries and means that are not 0: these steps need independence alone.
-test_dot_square = equation("eq-dot-square", first_index=0)(mixed)
+
+
+@equation("eq-dot-square", names={1: r"\mathbb{E}[s^2]"}, first_index=0)
+def test_dot_square(rng):
+    """Correlated entries and means that are not 0: these steps need independence alone."""
+    values = mixed(rng)
+    root = np.sqrt(values["d_k"])
+
+    def dot_product(q, k):
+        return float(library_scores(q[None], k[None])[0, 0] * root)
+
+    return {**values, "s": depends("q", "k", dot_product)}
 
 
 @equation("eq-jacobian-other", first_index=0)
