@@ -83,14 +83,13 @@ def test_bilinear(rng):
 SQUARE = {"exchange name: K → Q": "The bound holds for this product as well."}
 
 
-@equation("eq-bilinear-rank", names={1: "r_j"}, first_index=0, equivalent=SQUARE)
+@equation("eq-bilinear-rank", first_index=0, equivalent=SQUARE)
 def test_bilinear_rank(rng):
     values = page(rng)
     # A projection that uses one direction twice: the rank is below the bound.
     repeated = values["W^Q"].copy()
     repeated[..., -1] = repeated[..., 0]
-    cases = [values, {**values, "W^Q": repeated}]
-    return [{**case, "r": np.linalg.matrix_rank(bilinear_forms(case), 1e-6)} for case in cases]
+    return [values, {**values, "W^Q": repeated}]
 
 
 @equation("eq-one-direction", first_index=0)
