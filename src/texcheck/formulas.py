@@ -47,6 +47,7 @@ class Check:
     equivalent: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
+    remark: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
@@ -86,6 +87,7 @@ class Check:
             somewhere=self.somewhere,
             fixed=self.fixed,
             names=self.names,
+            remark=self.remark,
         )
 
     def run(self, text: str) -> None:
@@ -114,6 +116,7 @@ class Formulas:
         equivalent: Mapping[str, str] | None = None,
         fixed: Mapping[str, str] | None = None,
         names: Mapping[int, str] | None = None,
+        remark: Mapping[str, str] | None = None,
         **options: Any,
     ) -> Callable[[Binding], Callable[[], None]]:
         """Make a test of a function that binds a formula's symbols; options as of ``check``."""
@@ -130,6 +133,7 @@ class Formulas:
                 equivalent=equivalent or {},
                 fixed=fixed or {},
                 names=names or {},
+                remark=remark or {},
             )
             return test_of(check, lambda: self.texts[name])
 

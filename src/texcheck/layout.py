@@ -39,11 +39,26 @@ class Column:
     dotted: bool = False
 
 
+@dataclass(frozen=True)
+class Remark:
+    """Words that are part of no statement: where they are printed, and below or above what.
+
+    ``start`` and ``end`` are those of all that is printed for their sake, ``about`` those of what
+    stands in the braces that they belong to.
+    """
+
+    words: str
+    start: int
+    end: int
+    about: tuple[int, int] | None = None
+
+
 @dataclass
 class Layout:
-    """The tokens of one formula as the grammar takes them."""
+    """The tokens of one formula as the grammar takes them; ``remarks`` is what it leaves out."""
 
     text: str
+    remarks: list[Remark] = field(default_factory=list)
 
     def fail(self, message: str, position: int | None) -> LatexError:
         """The error of this formula at a place."""
@@ -206,6 +221,8 @@ class Layout:
                 "these words change what is stated; print the condition as a formula",
                 content[0].start_pos,
             )
+        said = printed[printed.index("{") + 1 : printed.rindex("}")]
+        self.remarks.append(Remark(said.strip(), start, end))
         return True
 
     def join_line(self, column: Column, left: list[Token], right: list[Token] | None) -> None:

@@ -13,7 +13,7 @@ from lark import Token
 
 from texcheck.bars import paired
 from texcheck.errors import LatexError
-from texcheck.layout import Layout
+from texcheck.layout import Layout, Remark
 from texcheck.vocabulary import (
     ABOUT,
     ACCENTS,
@@ -38,6 +38,7 @@ from texcheck.vocabulary import (
     RELATIONS,
     SEPARATING_WORDS,
     SIZES,
+    TAG,
     TEXTS,
     WIDE_SPACES,
     WITH_COLUMNS,
@@ -126,9 +127,12 @@ WORDS = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9 _./()\-]*"
     r"|[A-Za-z]+\[[A-Za-z0-9, ]+\]|for (?:any|all|every|each) [A-Za-z $]+"
 )
+# What makes words of a tag: several letters, and not the 3a of a number.
+LETTERS = re.compile("[A-Za-z]{2}")
 # A remark below a brace consists of words.
 REMARK = re.compile(
-    r"\s*\{\s*(?:\\[a-z]+\s+)?\\text[a-z]*\s*\{[^{}]*\}\s*\}|\s*\\text[a-z]*\s*\{[^{}]*\}"
+    r"\s*\{\s*(?:\\[a-z]+\s+)?\\text[a-z]*\s*\{(?P<braced>[^{}]*)\}\s*\}"
+    r"|\s*\\text[a-z]*\s*\{(?P<bare>[^{}]*)\}"
 )
 
 
@@ -148,7 +152,7 @@ class Group:
 
 @dataclass
 class Lexer:
-    """Reads one formula; ``tokens`` is the result."""
+    """Reads one formula; ``tokens`` is the result, ``remarks`` what is part of no statement."""
 
     text: str
     place: int = 0
@@ -158,6 +162,7 @@ class Lexer:
     sized: str = ""
     # The sign of the remark of a brace that is opened next.
     remark: str = ""
+    remarks: list[Remark] = field(default_factory=list)
 
     def fail(self, message: str, position: int | None = None) -> LatexError:
         """The error of this formula at a place."""
@@ -185,7 +190,10 @@ class Lexer:
             raise self.fail(f"{group.kind!r} is opened here and never closed", group.position)
         if self.sized:
             raise self.fail("\\left or \\right needs a delimiter after it")
-        return Layout(self.text).tidy(paired(self.tokens, self.text))
+        layout = Layout(self.text)
+        result = layout.tidy(paired(self.tokens, self.text))
+        self.remarks += layout.remarks
+        return result
 
     def step(self) -> None:
         """Read one piece."""
@@ -296,18 +304,21 @@ class Lexer:
             return
         self.emit(kind, name, position)
         if group.remark:
-            self.skip_remark(group.remark)
+            self.skip_remark(group)
 
-    def skip_remark(self, sign: str) -> None:
-        """Words below or above a brace say nothing that could be false."""
+    def skip_remark(self, group: Group) -> None:
+        """Words below or above a brace are no part of the statement."""
+        braced = (group.position, self.place)
         after = self.text[self.place :].lstrip()
-        if not after.startswith(sign):
+        if not after.startswith(group.remark):
             return
-        start = self.text.index(sign, self.place) + 1
-        match = REMARK.match(self.text, start)
+        sign = self.text.index(group.remark, self.place)
+        match = REMARK.match(self.text, sign + 1)
         if match is None:
-            raise self.fail("what is below or above a brace must be words", start)
+            raise self.fail("what is below or above a brace must be words", sign + 1)
         self.place = match.end()
+        words = match.group("braced") or match.group("bare") or ""
+        self.remarks.append(Remark(words.strip(), sign, self.place, about=braced))
 
     def command(self, piece: str, position: int) -> None:
         """Read a command."""
@@ -382,6 +393,8 @@ class Lexer:
             if match is None:
                 raise self.fail(f"{piece} needs an argument in braces after it", position)
             self.place = match.end()
+            if piece == TAG and LETTERS.search(match.group(1)):
+                self.remarks.append(Remark(match.group(1).strip(), position, self.place))
             if piece == "\\hspace":
                 self.emit("QUAD", piece, position)
         elif piece in BRACES:

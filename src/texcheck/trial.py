@@ -7,7 +7,7 @@ the same on every input or two symbols are, or where a condition or a maximum go
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -24,6 +24,7 @@ from texcheck.parser import canonical_name, symbol_table
 from texcheck.reading.statements import conditions_of, read_display
 from texcheck.relation import ORDER, Relation, Seen, levelled
 from texcheck.relation import shown as shown_value
+from texcheck.remarks import equations_of, names_below, unsaid
 from texcheck.values import declared_values, is_number
 from texcheck.vocabulary import EXTREMES, ROUNDINGS
 
@@ -80,6 +81,8 @@ class Trial:
     ``floor`` that goes one way only, of an equation (``"="``) whose sides are one number, or of an
     index beside whose range the text fails.
     ``names={1: "S"}`` puts ``S =`` before the first statement (``texcheck.named``).
+    ``remark={"the scores": "why"}`` says why words are true that no statement has
+    (``texcheck.remarks``).
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class Trial:
         somewhere: Mapping[int, str] | None = None,
         fixed: Mapping[str, str] | None = None,
         names: Mapping[int, str] | None = None,
+        remark: Mapping[str, str] | None = None,
     ) -> None:
         telling = [values for values in inputs if not isinstance(values, (Silent, Excluded))]
         self.tables = [symbol_table(declared_values(values)) for values in telling]
@@ -103,6 +107,7 @@ class Trial:
         self.loose = loose or {}
         self.somewhere = somewhere or {}
         self.names = names or {}
+        self.remark = remark or {}
         self.fixed = {name if name in WAYS else canonical_name(name) for name in fixed or {}}
         self.printed = {canonical_name(name): name for values in telling for name in values}
         # The input at which a relation fails, and the relation.
@@ -137,6 +142,7 @@ class Trial:
             or self.alike(text)
             or self.flat(found, seen)
             or self.beside(text)
+            or self.remarked(text)
         )
 
     def drawn(self, text: str) -> str:
@@ -211,7 +217,10 @@ class Trial:
     def alike(self, text: str) -> str:
         """Which symbol is too much alike on all inputs, or is excused without need; else empty."""
         chains = chains_of(text, self.tables[0])
-        for name, what in sameness(chains, self.tables):
+        # A part that words below a brace name follows from the text, which need not print it.
+        parts = names_below(text, self.tables[0])
+        tables = [without_parts(table, parts) for table in self.tables]
+        for name, what in sameness(chains, tables):
             if name not in self.fixed:
                 return f'{what}, or say why not: fixed={{"{name}": "why"}}'
         return ""
@@ -230,6 +239,18 @@ class Trial:
             if told := fails_beside(text, table, self.options, self.fixed):
                 return told
         return ""
+
+    def remarked(self, text: str) -> str:
+        """Which words of no statement name another value, or nothing accounts for; else empty."""
+        declared = self.tables[0]
+        for remark, equation in equations_of(text, declared):
+            for table in self.tables:
+                for relation in relations_of(equation, table, self.options):
+                    if not relation.holds:
+                        return f"the words “{remark.words}”: {relation}"
+            if told := self.coincidence(equation):
+                return f"the words “{remark.words}”: {told}"
+        return unsaid(text, declared, self.remark)
 
     def indifferent(self, text: str) -> str:
         """Which function would give the same for other arguments; else empty."""
@@ -273,6 +294,11 @@ class Trial:
             if "tie" not in met and any(relation in ORDER for relation in test.relations):
                 return f"the sides of the condition {shown} are never equal; draw a tie"
         return ""
+
+
+def without_parts(table: Values, parts: Collection[str]) -> Values:
+    """Declared values without some of them."""
+    return {name: value for name, value in table.items() if name not in parts} if parts else table
 
 
 def brief(value: Any) -> str:

@@ -14,6 +14,7 @@ from texcheck.check import relations_of
 from texcheck.errors import LatexError
 from texcheck.misprints.change import start_of
 from texcheck.parser import end_of, parse
+from texcheck.remarks import remarks_of, without
 from texcheck.trial import Trial
 
 AS_IT_IS = "{}"
@@ -37,6 +38,8 @@ def says_the_same(trial: Trial, text: str, changed: str) -> bool:
     except LatexError:
         return False
     if [one.signs for one in before] != [one.signs for one in after]:
+        return False
+    if words_of(text) != words_of(changed):
         return False
     return all(same_statement(trial, old, new) for old, new in zip(before, after, strict=True))
 
@@ -68,8 +71,14 @@ def equal(trial: Trial, one: str, other: str) -> bool:
         return False
 
 
+def words_of(text: str) -> list[str]:
+    """The words of a display that are part of no statement."""
+    return [remark.words for remark in remarks_of(text)]
+
+
 def statements_of(text: str) -> list[Printed]:
-    """The statements of a display."""
+    """The statements of a display, without the words that are part of none."""
+    text = without(text)
     found = []
     for part in parse(text).children:
         if isinstance(part, Tree) and part.data == "chain":

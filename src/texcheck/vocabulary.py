@@ -83,6 +83,7 @@ SIZES = {
 }
 # Commands whose argument in braces is about the display and not part of it.
 ABOUT = {"\\label", "\\tag", "\\tag*", "\\color", "\\textcolor"}
+TAG = "\\tag"
 # A brace below or above, and where its remark stands.
 BRACES = {"\\underbrace": "_", "\\overbrace": "^"}
 DEFINITIONS = {"\\stackrel", "\\overset"}

@@ -54,6 +54,7 @@ def equation(
     equivalent: Mapping[str, str] | None = None,
     fixed: Mapping[str, str] | None = None,
     names: Mapping[int, str] | None = None,
+    remark: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Decorator:
     """Bind the printed equation ``label`` to values and execute its text.
@@ -64,7 +65,9 @@ def equation(
     not at every index. ``fixed`` says why a symbol is the same on all draws. ``equivalent`` names
     misprints that are true as well. ``names={1: "S_{mn}"}`` says what the display's first
     statement is about, where the page says it in words: it is executed as ``S_{mn} = …``, with S
-    from the library. Other options are those of ``texcheck.check``.
+    from the library. ``remark={"the scores": "why"}`` says why words are true that no statement
+    has, where no value of the check is named by them. Other options are those of
+    ``texcheck.check``.
     """
 
     def decorate(function: Binding) -> Callable[[], None]:
@@ -79,6 +82,7 @@ def equation(
             equivalent=equivalent or {},
             fixed=fixed or {},
             names=names or {},
+            remark=remark or {},
         )
         return registered(check)
 
@@ -204,7 +208,7 @@ def load_checks(folder: Path = CHECKS) -> list[Check]:
 
 
 def rule_violations(equations: Sequence[Equation], checks: Sequence[Check]) -> list[str]:
-    """What breaks the rule: every displayed equation has a unique label and one check."""
+    """What breaks the rule: every displayed equation has a unique label, no tag and one check."""
     problems: list[str] = []
     first: dict[str, Equation] = {}
     for item in equations:
@@ -220,6 +224,11 @@ def rule_violations(equations: Sequence[Equation], checks: Sequence[Check]) -> l
             )
         else:
             first[item.label] = item
+        if "\\tag" in item.text:
+            problems.append(
+                f"{item.place}: take \\tag out; the label gives an equation its number, and words "
+                "about it belong into the sentence above"
+            )
     bound: set[str] = set()
     for known in checks:
         if known.name in bound:

@@ -19,6 +19,7 @@ from texcheck.misprints.change import printed_part, span
 from texcheck.misprints.naming import joined, pieces
 from texcheck.misprints.symbols import index_symbols
 from texcheck.parser import canonical, end_of, full_name, parse, position_of, read_factor, tokens_of
+from texcheck.remarks import named, remarks_of
 from texcheck.vocabulary import TRANSPOSES
 
 Kinds = Mapping[str, tuple[Any, ...]]
@@ -71,6 +72,7 @@ def changed_everywhere(text: str, kinds: Kinds) -> list[tuple[str, str]]:
         *exchanged_names(found, kinds, spelled),
         *exchanged_indices(tree, found, spelled),
         *turned_differences(text, tree, kinds),
+        *exchanged_words(text, kinds),
     ]:
         new = edited(text, edits)
         if new != text:
@@ -287,3 +289,14 @@ def turned_differences(text: str, tree: Tree[Token], kinds: Kinds) -> Iterator[E
             first_edit = min(edits)
             difference = joined(pieces(text[first_edit.start : first_edit.end]))
             yield f"turn everywhere: {difference}", edits
+
+
+def exchanged_words(text: str, kinds: Kinds) -> Iterator[Everywhere]:
+    """The words of two braces exchanged, where both name declared values."""
+    telling = [remark for remark in remarks_of(text) if named(remark, kinds)]
+    for first, second in itertools.combinations(telling, 2):
+        edits = [
+            Edit(first.start, first.end, text[second.start : second.end]),
+            Edit(second.start, second.end, text[first.start : first.end]),
+        ]
+        yield f"exchange words everywhere: {first.words} ↔ {second.words}", edits

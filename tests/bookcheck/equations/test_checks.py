@@ -137,6 +137,10 @@ def test_the_rule_accepts_a_good_book(tmp_path):
             "line 5: the label eq-a is used before, in chapters/01-x.ipynb, text below cell [1], "
             "line 1; choose another",
         ),
+        (
+            GOOD.replace("b = 1", "b = 1 \\tag{1}"),
+            "line 3: take \\tag out; the label gives an equation its number",
+        ),
     ],
 )
 def test_a_breach_of_the_rule_is_named_with_its_place(tmp_path, text, message):
@@ -167,6 +171,23 @@ def test_what_fails_is_told_with_its_place_and_what_to_do(tmp_path, monkeypatch,
     place = r"chapters/01-x\.ipynb, text below cell \[1\], line 1: "
     with pytest.raises(AssertionError, match=place + told):
         checks.equation("eq-a")(lambda rng: {"a": 1.0})()
+
+
+def test_words_beside_the_lines_of_a_display_need_a_reason(tmp_path, monkeypatch):
+    def values(rng):
+        a, b = rng.uniform(1, 2, size=2)
+        return {"a": a, "b": b, "c": a * b}
+
+    def run(words, **options):
+        lines = r"\begin{aligned} c &= a b \\ &= b a && \text{" + words + r"} \end{aligned}"
+        (found,) = equations_of_markdown(f"$$ {lines} $$ (eq-a)", "x.ipynb")
+        monkeypatch.setattr(checks, "printed", lambda: {"eq-a": found})
+        monkeypatch.setattr(checks, "execute", functools.partial(execute, records=tmp_path))
+        checks.equation("eq-a", **options)(values)()
+
+    run("both are numbers", remark={"both are numbers": "Matrices would not commute."})
+    with pytest.raises(AssertionError, match="nothing executes the words “both are matrices”"):
+        run("both are matrices", remark={"both are numbers": "Matrices would not commute."})
 
 
 def checked(function, **options):
