@@ -48,6 +48,8 @@ class Check:
     fixed: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
     remark: Mapping[str, str] = field(default_factory=dict)
+    # Why no side of a statement is bound to a value, by its number (``texcheck.anything``).
+    identity: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
@@ -117,6 +119,7 @@ class Formulas:
         fixed: Mapping[str, str] | None = None,
         names: Mapping[int, str] | None = None,
         remark: Mapping[str, str] | None = None,
+        identity: Mapping[int, str] | None = None,
         **options: Any,
     ) -> Callable[[Binding], Callable[[], None]]:
         """Make a test of a function that binds a formula's symbols; options as of ``check``."""
@@ -134,6 +137,7 @@ class Formulas:
                 fixed=fixed or {},
                 names=names or {},
                 remark=remark or {},
+                identity=identity or {},
             )
             return test_of(check, lambda: self.texts[name])
 

@@ -8,7 +8,10 @@ check: ``equivalent={change: reason}``. Any other survivor shows a check that is
 
 ``everywhere`` plants instead the misprints that are made in all places of a symbol at once. One of
 these survives where no side of a formula is bound to what the formula is about. One that changes
-the value of no side, such as two factors exchanged, or only the sign of both, is none.
+the value of no side, such as two factors exchanged, or only the sign of both, is none. A statement
+that holds whatever its symbols are is an error there, and so is an excuse for a change of one
+without a side that names a value (``texcheck.anything``), unless ``identity={1: "why"}`` of the
+check says why its first statement has none.
 """
 
 from __future__ import annotations
@@ -17,19 +20,26 @@ import contextlib
 import functools
 import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from texcheck.anything import of_anything, unnamed
 from texcheck.formulas import Check
 from texcheck.misprints import Misprint, misprints, misprints_everywhere
-from texcheck.trial import Fate, Values, kinds_of, transposable
-from texcheck.unchanged import says_the_same
+from texcheck.trial import Fate, Trial, Values, kinds_of, transposable
+from texcheck.unchanged import says_the_same, statements_of
 
 # The checks of a part of a book, each with the text that it is for.
 Load = Callable[[str], Iterable[tuple[Check, str]]]
 
 # What the names of misprints in all places at once have in common.
 EVERYWHERE = " everywhere: "
+# What an author does with a statement that no value binds.
+BIND = (
+    "bind it to the value that it is about, from the library: "
+    'names={{{number}: "S"}} in its check executes "S = …"; or say there why nothing has this '
+    'value: identity={{{number}: "why"}}'
+)
 
 
 @dataclass
@@ -76,7 +86,45 @@ def verdicts_of(check: Check, text: str, everywhere: bool = False) -> list[Verdi
     alive = {verdict.mutant.change for verdict in found if not verdict.caught}
     excused = [change for change in check.equivalent if (EVERYWHERE in change) == everywhere]
     stale = [change for change in excused if change not in alive]
-    return found + [broken(change, "no survivor; remove it from equivalent=") for change in stale]
+    found += [broken(change, "no survivor; remove it from equivalent=") for change in stale]
+    if everywhere:
+        excuses = [verdict.mutant for verdict in found if verdict.excuse and not verdict.caught]
+        found += [broken(change, said) for change, said in unbound(check, trial, text, excuses)]
+    return found
+
+
+def unbound(
+    check: Check, trial: Trial, text: str, excuses: Sequence[Misprint]
+) -> Iterator[tuple[str, str]]:
+    """The statements that no value binds, with what to do: those that hold whatever their symbols
+    are, and those without a side that names a value of which a change is excused.
+    """
+    needed = set()
+    for number, printed in of_anything(trial, text):
+        needed.add(number)
+        if number not in check.identity:
+            yield (
+                printed,
+                f"statement {number} holds whatever its symbols are, so that it could be another "
+                f"identity: {BIND.format(number=number)}",
+            )
+    nameless = unnamed(trial, text)
+    before = statements_of(text)
+    for excuse in excuses:
+        after = statements_of(excuse.text)
+        for number, (old, new) in enumerate(zip(before, after, strict=True), start=1):
+            if old == new or number not in nameless:
+                continue
+            needed.add(number)
+            if number not in check.identity:
+                yield (
+                    excuse.change,
+                    f"equivalent= excuses a change of statement {number}, which has no side that "
+                    f"names a value: {BIND.format(number=number)}",
+                )
+    for number in check.identity:
+        if number not in needed:
+            yield f"identity={{{number}: …}}", "this statement is bound; remove it from identity="
 
 
 def planted(text: str, inputs: Sequence[Values], everywhere: bool) -> list[Misprint]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lark import Tree
+from lark import Token, Tree
 
 from texcheck.errors import LatexError
 from texcheck.misprints.change import start_of
@@ -19,12 +19,17 @@ def with_names(text: str, names: Mapping[int, str]) -> str:
     """A display with ``name =`` before the statements that have one, by their number."""
     if not names:
         return text
-    statements = [
-        part for part in parse(text).children if isinstance(part, Tree) and part.data == "chain"
-    ]
+    statements = chains_in(text)
     for number in sorted(names, reverse=True):
         if number > len(statements):
             raise LatexError(f"there is no statement {number} to be {names[number]}", 0, text)
         start = start_of(text, statements[number - 1])
         text = f"{text[:start]}{names[number]} = {text[start:]}"
     return text
+
+
+def chains_in(text: str) -> list[Tree[Token]]:
+    """The statements of a display as they are printed; they are counted from 1."""
+    return [
+        part for part in parse(text).children if isinstance(part, Tree) and part.data == "chain"
+    ]

@@ -1,14 +1,15 @@
 """How activations differ: slopes, dead units, GELU and its tanh form, executed."""
 
+import functools
 import math
 
 import numpy as np
 import torch
 
-from attention_to_rope import LayerNorm, RMSNorm, gelu, gelu_tanh, relu, silu
+from attention_to_rope import FeedForward, LayerNorm, Linear, RMSNorm, gelu, gelu_tanh, relu, silu
 from bookcheck.equations.checks import Random, equation, sentences
-from shared import ANY_NUMBERS, every, exchanged, sizes
-from shared_feed_forward import PLACES, SIGMOID, D, in_numpy, layer, normal_cdf
+from shared import every, sizes
+from shared_feed_forward import D_F, PLACES, SIGMOID, D, applied, in_numpy, layer, normal_cdf
 
 A = math.sqrt(2 / math.pi)
 
@@ -46,17 +47,48 @@ def at(*places):
     return draw
 
 
-SLOPES = {**every(r"\beta"), **exchanged(r"x ↔ \beta", reason=ANY_NUMBERS)}
-test_slopes = equation("eq-slopes", equivalent=SLOPES)(at(*PLACES))
+def slope(function, place):
+    """The derivative of a function of the library at a place."""
+    x = torch.tensor(place, dtype=torch.float64, requires_grad=True)
+    function(x).backward()
+    return x.grad.item()
+
+
+@equation("eq-slopes", names={1: "s", 2: "t"})
+def test_slopes(rng):
+    cases = at(*PLACES)(rng)
+    for case in cases:
+        case["s"] = slope(functools.partial(silu, beta=case[r"\beta"]), case["x"])
+        case["t"] = slope(gelu, case["x"])
+    return cases
+
+
 test_gelu = equation("eq-gelu", equivalent=every("x"))(
     lambda rng: [{**case, r"\Phi": normal_cdf} for case in at(*PLACES)(rng)]
 )
 test_phi_erf = equation("eq-phi-erf", equivalent=every("x"))(at(*PLACES))
 # Below -4 almost nothing is left of 1 + tanh, so that rounding decides its digits.
 test_gelu_tanh = equation("eq-gelu-tanh", equivalent=every("x"))(at(*PLACES[1:]))
-test_gelu_taylor = equation("eq-gelu-taylor", approx=1e-3, fixed={"a": "It is sqrt(2/pi)."})(
-    lambda rng: {"a": A}
+
+
+@equation(
+    "eq-gelu-taylor",
+    approx=1e-3,
+    fixed=dict.fromkeys("at", "It is a number of the normal distribution."),
+    names={1: "t"},
 )
+def test_gelu_taylor(rng):
+    """The coefficient of the cube in the u whose tanh is erf(x/√2), by autograd at 0."""
+    del rng
+    x = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    slopes = [torch.atanh(torch.erf(x / math.sqrt(2)))]
+    for _ in range(3):
+        (derivative,) = torch.autograd.grad(slopes[-1], x, create_graph=True)
+        slopes.append(derivative)
+    first, third = slopes[1].item(), slopes[3].item()
+    return {"a": A, "t": third / 6 / first}
+
+
 # At 2.7 the error is within half a percent of the bound.
 test_gelu_error = equation(
     "eq-gelu-error",
@@ -73,7 +105,16 @@ test_swish_minimum = equation("eq-swish-minimum", fixed={"x^*": "There is one mi
 )
 
 
-@equation("eq-dead-sphere", first_index=0, vectors="row", equivalent=every("c"))
+def inside_units(k, c, x):
+    """What the library's layer with these keys and biases has inside its units."""
+    up = Linear(k.shape[1], len(k), seed=0).double()
+    with torch.no_grad():
+        up.W.copy_(torch.from_numpy(k.T))
+        up.bias.copy_(torch.from_numpy(c))
+        return up(torch.as_tensor(x)).numpy()
+
+
+@equation("eq-dead-sphere", first_index=0, vectors="row", names={1: "z_j"})
 def test_dead_sphere(rng):
     d, units = sizes(rng, 3, 7)
     k, c = rng.normal(size=(units, d)), rng.normal(size=units)
@@ -83,7 +124,7 @@ def test_dead_sphere(rng):
     for j in range(units):  # along its own key a unit reaches the bound
         x = math.sqrt(d) * k[j] / np.linalg.norm(k[j])
         cases.append({"x": x, "k": k, "c": c, "d": d, "j": range(j, j + 1)})
-    return cases
+    return [{**case, "z": inside_units(k, c, case["x"])} for case in cases]
 
 
 @equation("eq-gpt-oss")
@@ -98,16 +139,23 @@ def test_gpt_oss(rng):
     return cases
 
 
-ANY_LAYER = {
-    **every("x", "W_1"),
-    **exchanged("W_1 ↔ W_3", reason="It is stated for any two matrices."),
-}
-
-
-@equation("eq-homogeneous", equivalent=ANY_LAYER)
+@equation("eq-homogeneous", names={1: "y", 2: "z"})
 def test_homogeneous(rng):
-    _, parts = layer(rng, "swiglu")
-    return {"x": rng.normal(size=D), "r": rng.uniform(1.5, 4), **FUNCTIONS, **parts}
+    """The library's layers without biases, plain and gated, at r x."""
+    x = rng.normal(size=D)
+    r = rng.uniform(1.5, 4)
+    gated, parts = layer(rng, "glu")
+    plain = FeedForward(D, D_F, activation="relu", seed=0).double()
+    gated.f = relu
+    with torch.no_grad():
+        for linear in (gated.up, gated.value, gated.down):
+            linear.bias.zero_()
+        for linear in (plain.up, plain.down):
+            linear.bias.zero_()
+        plain.up.W.copy_(gated.up.W)
+        plain.down.W.copy_(gated.down.W)
+    results = {"y": applied(plain)(r * x), "z": applied(gated)(r * x)}
+    return {"x": x, "r": r, **FUNCTIONS, **parts, **results}
 
 
 def bindings(rng):

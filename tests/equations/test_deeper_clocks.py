@@ -1,16 +1,16 @@
 """Deeper 7: digits, uniqueness, the cosine integral and repeats, executed."""
 
-import itertools
 import math
 
 import numpy as np
 import torch
+from scipy.integrate import quad
 from scipy.linalg import null_space
 from scipy.special import sici
 
 from attention_to_rope import rotary_frequencies, rotation_matrix, sinusoidal
 from bookcheck.equations.checks import Excluded, equation, sentences
-from shared import ANY_NUMBERS, even, every, exchanged, turned_back
+from shared import even
 from shared_rotations import plane_rotation, some_base, turned_row
 from shared_sinusoids import D, J, frequencies, g, hand, shifts
 from texcheck import depends
@@ -64,7 +64,21 @@ def test_read_clocks(rng):
     ]
 
 
-test_euler = equation("eq-euler")(lambda rng: {"m": range(2, 6), r"\theta": rng.uniform(0.2, 3)})
+def turned(theta, count=7):
+    """The row (1, 0) at all positions, turned by the library: (cos mθ, sin mθ)."""
+    return np.stack([turned_row(np.array([1.0, 0.0]), m, np.array([theta])) for m in range(count)])
+
+
+def clock(angle):
+    """The hand of a clock, (sin, cos): the library turns the row (0, 1) back by the angle."""
+    return turned_row(np.array([0.0, 1.0]), -1, np.array([angle]))
+
+
+@equation("eq-euler", first_index=0, names={1: "s_m", 2: "c_m"})
+def test_euler(rng):
+    theta = rng.uniform(0.2, 3)
+    rows = turned(theta)
+    return {"m": range(2, 6), r"\theta": theta, "c": rows[:, 0], "s": rows[:, 1]}
 
 
 DETERMINANT = {"add transpose: ∅ → ^\\top": "A matrix and its transpose have one determinant."}
@@ -81,9 +95,16 @@ def test_vandermonde(rng):
 TURNED = [f"turn difference: n-m → m-n, after {before}" for before in ("}(", "((")]
 
 
-@equation("eq-position-complex", equivalent={**dict.fromkeys(TURNED, EVEN), **every("m", "n")})
+@equation(
+    "eq-position-complex",
+    first_index=0,
+    names={1: "c_{mn}"},
+    equivalent=dict.fromkeys(TURNED, EVEN),
+)
 def test_position_complex(rng):
-    return {"m": range(2, 6), "n": range(4), r"\theta": rng.uniform(0.2, 3)}
+    theta = rng.uniform(0.2, 3)
+    rows = turned(theta)
+    return {"c": rows @ rows.T, "m": range(2, 6), "n": range(4), r"\theta": theta}
 
 
 @equation("eq-g-integral", approx=0.0004)
@@ -96,18 +117,23 @@ def cosine_integral(x):
     return float(sici(x)[1])
 
 
-@equation("eq-ci", equivalent=exchanged("r ↔ b", reason=ANY_NUMBERS))
+@equation("eq-ci", names={1: "G"})
 def test_ci(rng):
-    return {
-        "r": float(rng.uniform(2, 20)),
-        "b": some_base(rng),
-        r"\operatorname{Ci}": cosine_integral,
-    }
+    """The average of eq-g-integral at the distance r, over the frequencies from 1 to 1/b."""
+    r = float(rng.uniform(2, 20))
+    b = some_base(rng)
+    average, _ = quad(lambda u: math.cos(r * b**-u), 0, 1)
+    return {"G": average, "r": r, "b": b, r"\operatorname{Ci}": cosine_integral}
 
 
-@equation("eq-substitution", equivalent=exchanged("u ↔ r", "u ↔ b", "r ↔ b", reason=ANY_NUMBERS))
+@equation("eq-substitution", names={1: "x'"})
 def test_substitution(rng):
-    return {"r": float(rng.uniform(2, 20)), "b": some_base(rng), "u": float(rng.uniform(0.2, 0.9))}
+    """The derivative of the angle at the distance r of the pair at u, by autograd."""
+    r = float(rng.uniform(2, 20))
+    b = some_base(rng)
+    u = torch.tensor(rng.uniform(0.2, 0.9), dtype=torch.float64, requires_grad=True)
+    (r * b**-u).backward()
+    return {"x'": u.grad.item(), "r": r, "b": b, "u": u.item()}
 
 
 @equation(
@@ -125,21 +151,16 @@ def test_log_decay(rng):
     }
 
 
-FOUR = (r"\alpha", "a", "c", r"\beta")
-FLIPPED = {
-    r"turn difference: \beta-\alpha → \alpha-\beta, after \cos(": EVEN,
-    **every(*FOUR),
-    **exchanged(
-        *(f"{one} ↔ {other}" for one, other in itertools.combinations(FOUR, 2)), reason=ANY_NUMBERS
-    ),
-}
+FLIPPED = {r"turn difference: \beta-\alpha → \alpha-\beta, after \cos(": EVEN}
 
 
-@equation("eq-relative-pair", vectors="row", equivalent=FLIPPED)
+@equation("eq-relative-pair", vectors="row", names={1: "s"}, equivalent=FLIPPED)
 def test_relative_pair(rng):
     alpha, beta, a, c = rng.normal(size=4)
+    block = a * np.eye(2) + c * plane_rotation(math.pi / 2)
     angles = {r"\alpha": alpha, r"\beta": beta, r"\varphi": hand}
-    return {**angles, "a": a, "c": c, "J": J, "I": np.eye(2)}
+    s = float(clock(alpha) @ block @ clock(beta))
+    return {**angles, "s": s, "a": a, "c": c, "J": J, "I": np.eye(2)}
 
 
 def relative_weights(rng):
@@ -148,9 +169,13 @@ def relative_weights(rng):
     return np.kron(np.diag(a), np.eye(2)) + np.kron(np.diag(c), J)
 
 
-@equation("eq-commute", equivalent=turned_back("T", "C"))
+@equation("eq-commute", names={2: "Y"})
 def test_commute(rng):
-    return {"T": shifts(some_base(rng)), "C": relative_weights(rng)}
+    """The rows of C, turned back by one position by the library."""
+    b = some_base(rng)
+    C = relative_weights(rng)
+    Y = np.stack([turned_row(row, -1, frequencies(b)) for row in C])
+    return {"T": shifts(b), "C": C, "Y": Y}
 
 
 @equation("eq-commutator", first_index=0)
@@ -174,19 +199,26 @@ def test_repeat(rng):
 def test_chord(rng):
     """The distances of places on the circle, to which the library turns one row."""
     theta = rng.uniform(0.2, 3)
-    rows = np.stack([turned_row(np.array([1.0, 0.0]), m, np.array([theta])) for m in range(7)])
+    rows = turned(theta)
     chords = np.linalg.norm(rows[:, None] - rows[None], axis=-1)
     return {"c": chords, "m": range(2, 7), "n": range(3, 6), r"\theta": theta}
 
 
-test_710 = equation("eq-710", approx=1e-3)(lambda rng: {})
+@equation("eq-710", approx=1e-3, names={1: "a"}, fixed={"a": "It is the angle at one position."})
+def test_710(rng):
+    """The angle between the pairs of positions 0 and 710 whose frequency is 1, by the library."""
+    del rng
+    cosine, sine = turned_row(np.array([1.0, 0.0]), 710, np.array([1.0]))
+    return {"a": math.atan2(sine, cosine)}
 
 
-@equation("eq-plus-part", first_index=0, vectors="row", equivalent=every(r"\alpha", r"\beta"))
+@equation("eq-plus-part", first_index=0, vectors="row", names={1: "s"})
 def test_plus_part(rng):
     alpha, beta, first, second = rng.normal(size=4)
     E = np.array([[first, second], rng.normal(size=2)])
-    return {r"\alpha": alpha, r"\beta": beta, r"\varphi": hand, "E": E}
+    block = np.array([[first, second], [second, -first]])
+    s = float(clock(alpha) @ block @ clock(beta))
+    return {r"\alpha": alpha, r"\beta": beta, r"\varphi": hand, "E": E, "s": s}
 
 
 def bindings(rng):

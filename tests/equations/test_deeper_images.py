@@ -1,5 +1,7 @@
 """RoPE for images and video: the equations of the page, executed against the library."""
 
+import math
+
 import numpy as np
 import torch
 
@@ -60,7 +62,10 @@ def test_axes(rng):
     return {r"\varphi": angles, r"\theta": theta.numpy(), **symbols}
 
 
-@equation("eq-axial-product", equivalent=every(r"\delta_u", r"\delta_v"))
+@equation(
+    "eq-axial-product",
+    names={2: r"\operatorname{weight}(\delta_u, \delta_v)"},
+)
 def test_axial_product(rng):
     """S is the library's score of two contents at an offset, f and h its pairs by axis."""
     score, products, theta = axial_score(rng)
@@ -72,4 +77,10 @@ def test_axial_product(rng):
         return float((products[1::2] @ np.exp(1j * offset * theta[1::2])).real)
 
     offsets = {r"\delta_u": range(-2, 3), r"\delta_v": range(1, 5)}
-    return {"S": score, "f": row, "h": column, **offsets}
+
+    def weight(u, v):
+        """By what attention multiplies the values, up to the sum of the row."""
+        return math.exp(score(u, v))
+
+    functions = {"S": score, "f": row, "h": column, r"\operatorname{weight}": weight}
+    return {**functions, **offsets}

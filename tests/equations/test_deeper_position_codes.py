@@ -7,6 +7,7 @@ import numpy as np
 from attention_to_rope import attention
 from bookcheck.equations.checks import equation, sentences
 from shared import tensor
+from shared_rotations import turned_row
 
 N, D, D_K = 5, 6, 3
 
@@ -52,9 +53,18 @@ SIGNS = (
 )
 
 
-@equation("eq-wave-alias", equivalent=dict.fromkeys(SIGNS, EVEN))
+@equation(
+    "eq-wave-alias",
+    first_index=0,
+    names={1: "c_m", 2: "s_m"},
+    equivalent=dict.fromkeys(SIGNS, EVEN),
+)
 def test_alias(rng):
-    return {"m": range(2, 9), r"\theta": float(rng.uniform(0.1, 3.0))}
+    """The row (1, 0) at all positions, turned by the library by the angle 2π - θ at each step."""
+    theta = float(rng.uniform(0.1, 3.0))
+    fast = np.array([2 * np.pi - theta])
+    rows = np.stack([turned_row(np.array([1.0, 0.0]), m, fast) for m in range(9)])
+    return {"c": rows[:, 0], "s": rows[:, 1], "m": range(2, 9), r"\theta": theta}
 
 
 def proof(rng):

@@ -7,7 +7,7 @@ import torch
 
 from attention_to_rope import rotate_complex
 from bookcheck.equations.checks import Excluded, equation, sentences
-from shared import even, every, library_scores, sizes
+from shared import even, library_scores, sizes
 from shared_deriving_rope import (
     N,
     complex_pair,
@@ -33,13 +33,20 @@ STEPS = {
 }
 
 
-@equation("eq-step-length", equivalent={**STEPS, **every("m")})
-def test_step_length(rng):
-    """Maps that bend the contents and are relative all the same."""
-    f, _, _ = relative_maps(rng)
+def a_sum(rng):
+    """A sum of r contents at places of their own, and its length by the products of its terms."""
+    f, g, _ = relative_maps(rng)
     (r,) = sizes(rng, 2)
-    sums = {"a": rng.normal(size=r), "x": rng.normal(size=(r, 3)), "r": r}
-    return {"f": f, "m": rng.permutation(9)[:r], **sums}
+    a = rng.normal(size=r)
+    x = rng.normal(size=(r, 3))
+    m = rng.permutation(9)[:r]
+    products = [[g(x[j], x[i], int(m[i] - m[j])) for i in range(r)] for j in range(r)]
+    length = math.sqrt(a @ np.array(products) @ a)
+    return {"f": f, "g": g, "m": m, "a": a, "x": x, "r": r, "L": length}
+
+
+# Maps that bend the contents and are relative all the same.
+test_step_length = equation("eq-step-length", names={1: "L"}, equivalent=STEPS)(a_sum)
 
 
 LENGTHS = (
@@ -94,12 +101,11 @@ ONE_MORE = (
 )
 
 
-@equation("eq-step-keeps", equivalent={**dict.fromkeys((*PLACES, *ONE_MORE), SHIFT), **every("m")})
-def test_step_keeps(rng):
-    f, g, _ = relative_maps(rng)
-    (r,) = sizes(rng, 2)
-    sums = {"a": rng.normal(size=r), "x": rng.normal(size=(r, 3)), "r": r}
-    return {"f": f, "g": g, "m": rng.permutation(9)[:r], **sums}
+test_step_keeps = equation(
+    "eq-step-keeps",
+    names={1: "L^2"},
+    equivalent=dict.fromkeys((*PLACES, *ONE_MORE), SHIFT),
+)(a_sum)
 
 
 @equation("eq-step-map")
@@ -157,7 +163,10 @@ def test_turned_plane(rng):
     return {"u": w.real, "v": -w.imag, "U": U, r"\theta": float(np.angle(values[chosen]))}
 
 
-@equation("eq-isotropic")
+@equation(
+    "eq-isotropic",
+    identity={2: "It is a rule for any row; of the row of the proof it finds that w w^T is 0."},
+)
 def test_isotropic(rng):
     """Each half holds for any row and any number; together they force w w^T = 0."""
     w = rng.normal(size=5) + 1j * rng.normal(size=5)

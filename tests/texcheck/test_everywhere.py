@@ -45,6 +45,9 @@ def planted(text):
         ("S_{mn} = q_n a", "index everywhere: m ↔ n of S", "S_{{n}{m}}=q_na"),
         ("R_m + R_n = q_n", "index everywhere: m ↔ n of R", "R_{n}+R_{m}=q_n"),
         ("m - n = R(n - m)", "turn everywhere: m-n", "n-m=R(m-n)"),
+        ("6 a^2 + b = \\frac{b}{6}", "number everywhere: 6 → 7", "{7}a^2+b=\\frac{b}{{7}}"),
+        ("\\frac{1}{b} a = \\frac{1}{b} b", "factor everywhere: \\frac1b → ∅", "a=b"),
+        ("2 a = a + 2 b", "factor everywhere: 2 → ∅", "a=a+b"),
     ],
 )
 def test_every_place_is_changed(text, change, changed):

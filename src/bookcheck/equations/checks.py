@@ -55,6 +55,7 @@ def equation(
     fixed: Mapping[str, str] | None = None,
     names: Mapping[int, str] | None = None,
     remark: Mapping[str, str] | None = None,
+    identity: Mapping[int, str] | None = None,
     **options: Any,
 ) -> Decorator:
     """Bind the printed equation ``label`` to values and execute its text.
@@ -66,7 +67,8 @@ def equation(
     misprints that are true as well. ``names={1: "S_{mn}"}`` says what the display's first
     statement is about, where the page says it in words: it is executed as ``S_{mn} = …``, with S
     from the library. ``remark={"the scores": "why"}`` says why words are true that no statement
-    has, where no value of the check is named by them. Other options are those of
+    has, where no value of the check is named by them, and ``identity={1: "why"}`` why a statement
+    that holds whatever its symbols are has no such name. Other options are those of
     ``texcheck.check``.
     """
 
@@ -83,6 +85,7 @@ def equation(
             fixed=fixed or {},
             names=names or {},
             remark=remark or {},
+            identity=identity or {},
         )
         return registered(check)
 

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 from lark import Token, Tree
 
-from texcheck.misprints.change import printed_part, span
+from texcheck.misprints.change import Change, printed_part, span
 from texcheck.misprints.naming import joined, pieces
 from texcheck.misprints.symbols import index_symbols
+from texcheck.misprints.terms import dropped_factors
 from texcheck.parser import canonical, end_of, full_name, parse, position_of, read_factor, tokens_of
 from texcheck.remarks import named, remarks_of
 from texcheck.vocabulary import TRANSPOSES
@@ -73,6 +74,8 @@ def changed_everywhere(text: str, kinds: Kinds) -> list[tuple[str, str]]:
         *exchanged_indices(tree, found, spelled),
         *turned_differences(text, tree, kinds),
         *exchanged_words(text, kinds),
+        *other_numbers(text, tree),
+        *lost_factors(tree),
     ]:
         new = edited(text, edits)
         if new != text:
@@ -300,3 +303,40 @@ def exchanged_words(text: str, kinds: Kinds) -> Iterator[Everywhere]:
             Edit(second.start, second.end, text[first.start : first.end]),
         ]
         yield f"exchange words everywhere: {first.words} ↔ {second.words}", edits
+
+
+def other_numbers(text: str, tree: Tree[Token]) -> Iterator[Everywhere]:
+    """One more for a whole number from 2 on in all its places, but not for a power."""
+    found: dict[str, list[Edit]] = defaultdict(list)
+    for part in tree.find_data("factor"):
+        printed = canonical(part)
+        if printed.isdigit() and int(printed) > 1:
+            found[printed].append(Edit(*span(part), new=f"{{{int(printed) + 1}}}"))
+    for printed, edits in found.items():
+        if len(edits) > 1:
+            yield f"number everywhere: {printed} → {int(printed) + 1}", edits
+
+
+def lost_factors(tree: Tree[Token]) -> Iterator[Everywhere]:
+    """Without a number or a fraction that is a factor in several places."""
+    found: dict[str, list[Edit]] = defaultdict(list)
+    for term in tree.find_data("term"):
+        for change in dropped_factors(term):
+            lost = [child for child in term.children if lies_in(child, change)]
+            factors = [child for child in lost if isinstance(child, Tree)]
+            if is_constant(factors[0].children[0]):
+                found[canonical(factors[0])].append(Edit(change.start, change.end, change.new))
+    for printed, edits in found.items():
+        if len(edits) > 1:
+            yield f"factor everywhere: {printed} → ∅", edits
+
+
+def is_constant(base: Tree[Token] | Token) -> bool:
+    """Whether a factor is a printed number or a fraction."""
+    return base.type == "NUMBER" if isinstance(base, Token) else base.data == "fraction"
+
+
+def lies_in(part: Tree[Token] | Token, change: Change) -> bool:
+    """Whether a part of a formula is in what a misprint changes."""
+    start, end = span(part)
+    return change.start <= start and end <= change.end
