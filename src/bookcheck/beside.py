@@ -8,6 +8,10 @@ middles of the cells of an image). A label that reads otherwise than the rest of
 Labels that have no such relation to their places rise or fall with them; more of them is not
 computed, only listed (`bookcheck.numbers`).
 
+A key and its text have a word in common, or have not: `{memory: "memory traffic", full: "all"}`.
+Where of two texts each has the word of the other's key and not of its own, they are exchanged; so
+are names of places, `set_yticks([KEY, VALUE], ["values", "keys"])`.
+
 The help of an option, `help="how many it writes (300)"`, names its default. The letters of shapes
 in the signatures of one file come in one order: `"b h n d"` beside `"b n h d"` is an exchange.
 """
@@ -50,6 +54,8 @@ LABEL = re.compile(
 )
 TICKS = frozenset({"set_xticks", "set_yticks", "set_ticks"})
 BASES = (2, 10)
+WORD = re.compile(r"[^\W\d_]+")
+LETTERS = 4  # so many tell a word from others: KEY and keys, QUERY and queries
 # What the help of an option says about its default.
 DEFAULT = re.compile(r"\((?:default:? )?(?P<number>[-\d.,e]+)\)$|\(default:? (?P<word>[^()]+)\)$")
 SHAPES = frozenset({"Float", "Integer", "Int", "Bool", "Num", "Shaped", "Inexact", "Complex"})
@@ -120,6 +126,32 @@ def wrong_labels(rows: Sequence[Labelled]) -> Iterator[str]:
             yield f"{row}: its place is not {wanted}, as in the rest of its list"
 
 
+class Named(NamedTuple):
+    """A key, or another name in code, and the text beside it."""
+
+    name: str
+    text: str
+
+    def says(self, name: str) -> bool:
+        """Whether the text has a word that begins as a name does."""
+        begin = name.lower()[:LETTERS]
+        return any(word.startswith(begin) for word in WORD.findall(self.text.lower()))
+
+
+def exchanged_texts(named: Sequence[Named]) -> Iterator[str]:
+    """The pairs of which each text says the other's name and not its own."""
+    long = [one for one in named if len(one.name) > 2]
+    for first, second in itertools.combinations(long, 2):
+        crosswise = first.says(second.name) and second.says(first.name)
+        if (first.text, second.text) == (second.name, first.name):
+            continue  # a table that exchanges the two, {"row": "column", "column": "row"}
+        if crosswise and not first.says(first.name) and not second.says(second.name):
+            yield (
+                f"“{first.text}” stands beside {first.name}, and “{second.text}” beside "
+                f"{second.name}: each says what the other is"
+            )
+
+
 # ------------------------------------------------------------------------ Python
 
 
@@ -130,6 +162,7 @@ def wrong_in_code(code: str) -> list[str]:
     for node in ast.walk(tree):
         for rows in labelled_by(node, tree):
             found += wrong_labels(rows)
+        found += exchanged_texts([*named_by(node)])
         if isinstance(node, ast.Call) and name_of(node.func) == "add_argument":
             found += wrong_help(node, tree)
     return found
@@ -149,6 +182,25 @@ def labelled_by(node: ast.AST, tree: ast.AST) -> Iterator[list[Labelled]]:
     elif isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
         yield [row for pair in pairs if (row := labelled(pair)) is not None]
+
+
+def named_by(node: ast.AST) -> Iterator[Named]:
+    """The names and texts that a part of code pairs: a dictionary, rows, ticks of an axis."""
+    pairs: list[tuple[ast.expr | None, ast.expr]] = []
+    if isinstance(node, ast.Dict):
+        pairs += zip(node.keys, node.values, strict=True)
+    elif isinstance(node, (ast.List, ast.Tuple)):
+        rows = [one for one in node.elts if isinstance(one, (ast.List, ast.Tuple)) and one.elts]
+        pairs += [(row.elts[0], one) for row in rows for one in row.elts[1:2]]
+    elif isinstance(node, ast.Call) and name_of(node.func) in TICKS and len(node.args) > 1:
+        places, labels = node.args[:2]
+        if isinstance(places, (ast.List, ast.Tuple)) and isinstance(labels, (ast.List, ast.Tuple)):
+            pairs += zip(places.elts, labels.elts, strict=False)
+    for key, value in pairs:
+        name = key.id if isinstance(key, ast.Name) else text_of(key) if key else None
+        text = text_of(value)
+        if name is not None and text is not None:
+            yield Named(name, text)
 
 
 def row_of(node: ast.AST) -> Labelled | None:
@@ -264,7 +316,9 @@ def shapes_in(tree: ast.AST) -> Iterator[str]:
 
 def wrong_in_script(script: str) -> list[str]:
     """What texts of a script say otherwise than the numbers beside them."""
-    return [fault for rows in lists_of([*parts_of(script)]) for fault in wrong_labels(rows)]
+    parts = [*parts_of(script)]
+    faults = [fault for rows in lists_of(parts) for fault in wrong_labels(rows)]
+    return faults + [fault for one in objects_of(parts) for fault in exchanged_texts(one)]
 
 
 def lists_of(parts: Sequence[Part]) -> Iterator[list[Labelled]]:
@@ -295,6 +349,25 @@ def items_of(parts: Sequence[Part], start: int) -> Iterator[list[Part]]:
         else:
             item.append(part)
     yield item
+
+
+def objects_of(parts: Sequence[Part]) -> Iterator[list[Named]]:
+    """The keys and texts of each object of a script, and of each list of rows that begin so."""
+    for start, part in enumerate(parts):
+        if not part.is_text and part.content in ("{", "["):
+            items = items_of(parts, start + 1)
+            yield [named for item in items if (named := named_by_parts(item)) is not None]
+
+
+def named_by_parts(item: Sequence[Part]) -> Named | None:
+    """An item `key: "text"` or `["key", "text", …]` of a script."""
+    words = [part for part in item if part.content != "phrase"]
+    if len(words) > 3 and words[0].content == "[" and words[2].content == ",":
+        name, text = words[1], words[3]
+        return Named(name.content, text.content) if name.is_text and text.is_text else None
+    if len(words) == 3 and words[1].content == ":" and words[2].is_text:
+        return Named(words[0].content, words[2].content)
+    return None
 
 
 def labelled_by_parts(item: Sequence[Part]) -> Labelled | None:

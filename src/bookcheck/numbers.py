@@ -22,11 +22,12 @@ what opens them (`bookcheck.scripts`). Python that no page shows has the name of
 `src`: the messages of the doctor (`rope_doctor/comparison.py`), what the workshop tries and says
 (`bookkit/workshop/probes.py`), checks of exercises, what the site's code puts into the reader's
 language, and its templates. Then there are the texts that style sheets write (`book.css`), the
-settings (`_config.yml`, `_toc.yml`, `CITATION.cff`), the words under which the search finds a
-section (`subjects.tsv`), and data that pages print: models, graphics cards and published numbers, a
-line each with its numbers and sources (`bookkit/models`), the entries of the bibliography
-(`references`), and the sentences of *Read my model* (`read-model/rules`). Chinese texts are not
-listed.
+settings (`_config.yml`, `_toc.yml`, `CITATION.cff`), what `make` prints (`Makefile`), the words
+under which the search finds a section (`subjects.tsv`), and data that pages print: models, graphics
+cards and published numbers, a line each with its numbers and sources (`bookkit/models`), the
+entries of the bibliography (`references`), what the workshop says of a mistake
+(`bookkit/workshop/signatures`), and the sentences of *Read my model* (`read-model/rules`). Chinese
+texts are not listed.
 
 A test notices whatever differs from the list: another word, two values that changed places,
 another unit or expression. Somebody then reads the sentence again and runs the command below, as
@@ -118,6 +119,7 @@ DATA = {
     "bookkit/gpus": SOURCES / "bookkit" / "gpus.jsonl",
     "bookkit/published": SOURCES / "bookkit" / "published.jsonl",
     "references": CHAPTERS / "references.bib",
+    "bookkit/workshop/signatures": SOURCES / "bookkit" / "workshop" / "signatures.json",
     "read-model/rules": ROOT / "_static" / "read-model" / "rules.json",
 }
 # Code that speaks to a reader and that no page shows: on a page, in a terminal, in a message.
@@ -126,8 +128,8 @@ SPEAKING = (
     "bookkit/exercises/*.py",
     "bookkit/workshop/*.py",
     "booksite/*.py",
-    "laboratory/workshop/of_*.py",
     "rope_doctor/*.py",
+    "booksite/export/*.py",
     "texcheck/__main__.py",
     "booksite/templates/**/*.html",
 )
@@ -136,12 +138,19 @@ SETTINGS = (
     ROOT / "_config.yml",
     ROOT / "_toc.yml",
     ROOT / "CITATION.cff",
+    ROOT / "Makefile",
     SOURCES / "booksite" / "subjects.tsv",
     ROOT / "_static" / "rope-vectors" / "FORMAT.txt",
 )
 # Texts that belong to a package.
-READMES = ("attention_to_rope", "rope_doctor", "texcheck")
-COPIES = frozenset({"table", "gpus"})  # which the rules have from the other data
+READMES = (
+    "attention_to_rope/README.md",
+    "rope_doctor/README.md",
+    "texcheck/README.md",
+    "texcheck/CHANGELOG.md",
+)
+# What data have from other data, and what programs compare.
+COPIES = frozenset({"table", "gpus", "outputs", "right"})
 
 WORDS = """
     two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
@@ -181,6 +190,8 @@ REMARK = re.compile(
     r'"""(?P<docstring>.*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#(?P<comment>[^\n]*)',
     re.DOTALL,
 )
+# A line of the Makefile that prints something, or that `make` lists.
+SAID_BY_MAKE = re.compile(r"## |echo ")
 # A line of settings that says nothing, or is a comment.
 EMPTY = re.compile(r"\s*(#|$)")
 # A text in a line of code.
@@ -339,7 +350,7 @@ def sentences_of_page(path: Path) -> list[Sentence]:
     """What a page says, in its order: sentences, displayed equations, and remarks in code."""
     if path.suffix == SCRIPT:
         return sentences_of_script(path)
-    if path.suffix in (*LINES, CODE, STYLES, TEMPLATE):
+    if path.suffix in ("", *LINES, CODE, STYLES, TEMPLATE):
         return [sentence_of_line(line) for line in lines_of(path)]
     if path.suffix == TABLE:
         return [sentence_of_code(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -381,6 +392,8 @@ def lines_of(path: Path) -> Iterator[str]:
         yield from texts_of_styles(text)
     elif path.suffix == TEMPLATE:
         yield from filter(SAID.search, text.splitlines())
+    elif path.suffix == "":
+        yield from filter(SAID_BY_MAKE.search, text.splitlines())
     else:
         yield from (line for line in text.splitlines() if not EMPTY.match(line))
 
@@ -485,13 +498,14 @@ def beside_pages() -> dict[str, Path]:
     found = dict(DATA)
     for file in SETTINGS:
         found[file.name] = file
-    for package in READMES:
-        found[f"{package}/README"] = SOURCES / package / "README.md"
+    for name in READMES:
+        found[name.removesuffix(".md")] = SOURCES / name
     for pattern in SPEAKING:
         for file in sorted(SOURCES.glob(pattern)):
             name = file.relative_to(SOURCES).as_posix()
             # Of the code that builds the site, what puts its words into the reader's language.
-            if not name.startswith("booksite/") or SAID.search(file.read_text(encoding="utf-8")):
+            of_site = file.parent.name == "booksite"
+            if not of_site or SAID.search(file.read_text(encoding="utf-8")):
                 found[name] = file
     for folder in SCRIPT_FOLDERS:
         for file in sorted(folder.rglob(f"*{SCRIPT}")):

@@ -64,9 +64,11 @@ def wrong_information(text: str) -> Iterator[str]:
 
 
 def wrong_units_of_page(path: Path) -> list[str]:
-    """A message for each unit of a page, or of a script, that the code contradicts."""
+    """A message for each unit of a page, a script or a file of Python that the code contradicts."""
     if path.suffix == ".js":
         return [f"{path.name}: {fault}" for fault in wrong_ticks(path.read_text(encoding="utf-8"))]
+    if path.suffix == ".py":
+        return [f"{path.name}: {fault}" for fault in wrong_units(path.read_text(encoding="utf-8"))]
     found = []
     for cell in cells_of(path):
         place = ", ".join(filter(None, (path.name, cell.place)))

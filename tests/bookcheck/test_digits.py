@@ -40,7 +40,7 @@ def test_the_unit_of_a_value_is_in_it(name):
 
 @pytest.mark.parametrize("name", LISTED)
 def test_no_unit_is_another_one_than_the_code_has(name):
-    has_code = LISTED[name].suffix in (".ipynb", ".md", ".js")
+    has_code = LISTED[name].suffix in (".ipynb", ".md", ".js", ".py")
     found = wrong_units_of_page(LISTED[name]) if has_code else []
     assert not found, "\n".join(found)
 

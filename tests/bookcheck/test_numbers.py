@@ -250,6 +250,8 @@ def test_what_an_interactive_figure_says_is_listed():
         ("bookkit/workshop/skeleton.py", 'help="how many it writes (300)"'),
         ("rope_doctor/comparison.py", "rotate the other way (change the sign of sin)"),
         ("rope_doctor/README", "rope-doctor"),
+        ("Makefile", "help: ## Print this list"),
+        ("bookkit/workshop/signatures", "it sums over the wrong axis: over the queries (axis -2)"),
     ],
 )
 def test_what_speaks_to_a_reader_beside_pages_is_listed(name, line):

@@ -3,7 +3,7 @@
 import pytest
 
 from bookcheck.units import wrong_information, wrong_ticks, wrong_units, wrong_units_of_page
-from bookformat.paths import CHAPTERS, ROOT
+from bookformat.paths import CHAPTERS, ROOT, SOURCES
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,7 @@ def test_bits_and_nats(text, faults):
         (CHAPTERS / "deeper" / "keep-less.ipynb", "GiB as it is", "GB as it is"),
         (CHAPTERS / "fewer-scores.ipynb", "{mixed / 1e9:5.1f} GB", "{mixed / 1e9:5.1f} GiB"),
         (ROOT / "_static" / "widgets" / "cache.js", "1 GiB", "1 GB"),
+        (SOURCES / "booksite" / "export" / "downloads.py", "1e6:.1f} MB)", "1e6:.1f} GB)"),
         (CHAPTERS / "sinusoids.ipynb", "excess.min()` nats", "excess.min()` bits"),
     ],
 )
