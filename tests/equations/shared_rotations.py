@@ -63,14 +63,17 @@ def turned_row(x: Array, m: int, theta: Any) -> Array:
     return row
 
 
-def split_matrix(rng: np.random.Generator) -> dict[str, Any]:
-    """A random M (2, 2) and its parts: aI + cJ lets rotations pass, H reverses them.
-
-    The first part is what is left when M is averaged over rotations of its two sides.
-    """
-    M = rng.normal(size=(2, 2))
+def passing_part(M: Array) -> Array:
+    """What is left when M (2, 2) is averaged over rotations of its two sides."""
     turns = [plane_rotation(turn) for turn in np.linspace(0, 2 * np.pi, 8, endpoint=False)]
-    passing = np.mean([turn @ M @ turn.T for turn in turns], axis=0)
+    average: Array = np.mean([turn @ M @ turn.T for turn in turns], axis=0)
+    return average
+
+
+def split_matrix(rng: np.random.Generator) -> dict[str, Any]:
+    """A random M (2, 2) and its parts: aI + cJ lets rotations pass, H reverses them."""
+    M = rng.normal(size=(2, 2))
+    passing = passing_part(M)
     H = M - passing
     parts = {"M": M, "a": passing[0, 0], "c": passing[0, 1], "H": H, "u": H[0, 0], "v": H[0, 1]}
     return {**parts, "I": IDENTITY, "J": QUARTER_TURN}

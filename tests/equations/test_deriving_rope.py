@@ -18,6 +18,7 @@ from shared_deriving_rope import D_K, N, plane
 from shared_rotations import (
     IDENTITY,
     QUARTER_TURN,
+    passing_part,
     plane_rotation,
     rotation_of_all_pairs,
     some_frequencies,
@@ -79,7 +80,15 @@ test_complex_score = equation("eq-rope-complex-score", names={1: r"\sigma_{mn}"}
 test_score = equation("eq-rope-score", first_index=0)(sequence)
 test_sum = equation("eq-rope-sum", first_index=0)(pairs)
 test_value_back = equation("eq-rope-value-back", names={1: "o_m"}, first_index=0)(sequence)
-test_between = equation("eq-between-example")(lambda rng: {"M": np.array([[1, 1], [0, 1]])})
+
+
+@equation("eq-between-example", fixed=dict.fromkeys("DHM", "The example has these numbers."))
+def test_between(rng):
+    """D is what is left of M when it is averaged over rotations of its two sides."""
+    del rng
+    M = np.array([[1.0, 1.0], [0.0, 1.0]])
+    D = passing_part(M)
+    return {"M": M, "D": D, "H": M - D}
 
 
 @equation("eq-row-turn", names={1: "y"})
