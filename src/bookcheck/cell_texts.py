@@ -9,7 +9,8 @@ longer texts count: messages, helps, names of trials.
 What stands beside a text says as much as its words: the place in a figure, the value under a head
 of a table, the order of names, the argument that a name names. So the whole statement is listed,
 with the condition or the loop that it stands in. Where names and places are both computed, as in
-`set_yticks(places, names)` or `zip(names, values)`, the statement is listed without a text.
+`set_yticks(places, names)` or `zip(names, values)`, the statement is listed without a text, and so
+are the rows that are shown below typed heads.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 # Keywords and keys whose names are options and no texts: of figures, and of libraries.
@@ -48,7 +50,9 @@ NO_WORDS = re.compile(r"[\s,;:/|._-]*")
 # What is left of a line: more than brackets and commas.
 HAS_WORDS = re.compile(r"[\w\"']")
 BEFORE_OPTION = re.compile(rb",?\s*$")
+BEHIND_OPTION = re.compile(rb"^\s*,\s*")
 ALT = "alt"
+TABLE = "show_table"
 # What chooses a text, or writes one for each of several.
 CHOICES = (ast.If, ast.For, ast.While, ast.With, ast.Match)
 # Functions that pair names with places or values, also where both are computed.
@@ -98,12 +102,36 @@ def written_by(code: str, *, words: bool = True, signatures: bool = True) -> lis
     """
     code = without_comments(code)
     source = Source(code)
+    tree = ast.parse(code)
+    tables = {name for node in ast.walk(tree) for name in shown_as_table(node)}
     lines: list[str] = []
-    for statement in statements_of(ast.parse(code)):
+    for statement in statements_of(tree):
         shown = signatures and is_signature(statement)
-        if shown or is_listed(statement, words=words):
+        if shown or fills(statement.node, tables) or is_listed(statement, words=words):
             lines += source.lines_of(statement)
     return lines
+
+
+def shown_as_table(node: ast.AST) -> Iterator[str]:
+    """The names of rows that a call shows below heads, `show_table(rows, columns=[…])`."""
+    if isinstance(node, ast.Call) and name_of(node.func) == TABLE:
+        yield from (one.id for one in node.args if isinstance(one, ast.Name))
+
+
+def fills(node: ast.stmt, tables: AbstractSet[str]) -> bool:
+    """Whether a statement writes rows of one of these tables."""
+    if isinstance(node, (ast.Assign, ast.AugAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        is_empty = isinstance(node.value, ast.List) and not node.value.elts
+        return not is_empty and any(
+            isinstance(one, ast.Name) and one.id in tables for one in targets
+        )
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        function = node.value.func
+        return isinstance(function, ast.Attribute) and (
+            isinstance(function.value, ast.Name) and function.value.id in tables
+        )
+    return False
 
 
 def statements_of(node: ast.AST) -> Iterator[Statement]:
@@ -191,7 +219,9 @@ class Source:
         ]
         for first, last in sorted(cuts, reverse=True):
             if last <= len(kept):
-                kept = BEFORE_OPTION.sub(b"", kept[:first]) + kept[last:]
+                before = BEFORE_OPTION.sub(b"", kept[:first])
+                behind = kept[last:]
+                kept = before + (BEHIND_OPTION.sub(b"", behind) if before[-1:] == b"(" else behind)
         for line in kept.decode().splitlines():
             if HAS_WORDS.search(line):
                 yield " ".join(line.split())

@@ -12,11 +12,13 @@ def test_statements_with_texts_are_listed_without_comments_options_and_descripti
         'print("less, in GiB:", f"{size / 2**30:.1f} GiB", end="")  # "of both"\n'
         "count = len(rows)\n"
         'show(drawing, colour="b", rows={"the key": K["upper_half"]}, alt=f"It has {d} bars.")\n'
+        'axes.tick_params(axis="x", labels=["a b"])\n'
         "axes.text(\n    0.5,\n    1,\n    'exact',\n    ha='left',\n)\n"
     )
     assert written_by(code) == [
         'print("less, in GiB:", f"{size / 2**30:.1f} GiB")',
         'show(drawing, rows={"the key": K["upper_half"]})',
+        'axes.tick_params(labels=["a b"])',
         "axes.text(", "0.5,", "1,", "'exact',",
     ]  # fmt: skip
 
@@ -115,11 +117,15 @@ def test_in_files_longer_texts_count_and_single_words_and_patterns_do_not():
         ('set_yticks([K, V], ["keys", "values"])', 'set_yticks([V, K], ["keys", "values"])'),
         ("set_yticks(range(4), reversed(names))", "set_yticks(range(4), names)"),
         ('print("keys:", keys, "values:", values)', 'print("keys:", values, "values:", keys)'),
+        ('rows.append([g, keys, size])\nshow_table(rows, columns=["g", "keys", "size"])',
+         'rows.append([g, size, keys])\nshow_table(rows, columns=["g", "keys", "size"])'),
+        ('rows += [[keys, 2]]\nshow_table(rows, columns=["keys", "size"])',
+         'rows += [[2, keys]]\nshow_table(rows, columns=["keys", "size"])'),
         ('call("of 2", LOGITS, 2.0)', 'call("of 2", LOGITS, 0.5)'),
         ("if n > 1:\n  print('several')", "if n < 1:\n  print('several')"),
         ('def f(x: Float[Tensor, "n d"]): pass', 'def f(x: Float[Tensor, "d n"]): pass'),
     ],
-)
+)  # fmt: skip
 def test_what_is_beside_a_text_is_listed_with_it(right, wrong):
     assert written_by(right) != written_by(wrong)
     assert sorted(written_by(right)) != sorted(written_by(wrong))
