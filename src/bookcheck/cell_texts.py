@@ -106,7 +106,7 @@ def written_by(code: str, *, words: bool = True, signatures: bool = True) -> lis
     tables = {name for node in ast.walk(tree) for name in shown_as_table(node)}
     lines: list[str] = []
     for statement in statements_of(tree):
-        shown = signatures and is_signature(statement)
+        shown = signatures and is_signature(statement, all_of_file=not words)
         if shown or fills(statement.node, tables) or is_listed(statement, words=words):
             lines += source.lines_of(statement)
     return lines
@@ -146,10 +146,17 @@ def statements_of(node: ast.AST) -> Iterator[Statement]:
         yield from statements_of(child)
 
 
-def is_signature(statement: Statement) -> bool:
-    """Whether a statement says what a function or a class takes."""
+def is_signature(statement: Statement, *, all_of_file: bool) -> bool:
+    """Whether a statement says what a function or a class takes; in a file also numbers."""
     if isinstance(statement.node, ast.AnnAssign):
         return statement.of_class
+    if isinstance(statement.node, ast.Assign):
+        names = [one.id for one in statement.node.targets if isinstance(one, ast.Name)]
+        typed = [
+            one.value for one in ast.walk(statement.node.value) if isinstance(one, ast.Constant)
+        ]
+        is_number = bool(typed) and not any(isinstance(one, str) for one in typed)
+        return all_of_file and is_number and any(len(one) > 1 and one.isupper() for one in names)
     return isinstance(statement.node, (ast.FunctionDef, ast.AsyncFunctionDef))
 
 

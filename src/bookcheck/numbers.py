@@ -101,6 +101,7 @@ SCRIPT = ".js"
 CODE = ".py"
 STYLES = ".css"
 TEMPLATE = ".html"
+PACKAGE = ".toml"
 TABLE = ".jsonl"
 SENTENCES = ".json"
 ENTRIES = ".bib"
@@ -192,6 +193,8 @@ REMARK = re.compile(
 )
 # A line of the Makefile that prints something, or that `make` lists.
 SAID_BY_MAKE = re.compile(r"## |echo ")
+# What a package says about itself.
+SAID_OF_PACKAGE = re.compile(r"(?:version|description|requires-python|license|authors) *=")
 # A line of settings that says nothing, or is a comment.
 EMPTY = re.compile(r"\s*(#|$)")
 # A text in a line of code.
@@ -350,7 +353,7 @@ def sentences_of_page(path: Path) -> list[Sentence]:
     """What a page says, in its order: sentences, displayed equations, and remarks in code."""
     if path.suffix == SCRIPT:
         return sentences_of_script(path)
-    if path.suffix in ("", *LINES, CODE, STYLES, TEMPLATE):
+    if path.suffix in ("", PACKAGE, *LINES, CODE, STYLES, TEMPLATE):
         return [sentence_of_line(line) for line in lines_of(path)]
     if path.suffix == TABLE:
         return [sentence_of_code(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -392,6 +395,8 @@ def lines_of(path: Path) -> Iterator[str]:
         yield from texts_of_styles(text)
     elif path.suffix == TEMPLATE:
         yield from filter(SAID.search, text.splitlines())
+    elif path.suffix == PACKAGE:
+        yield from filter(SAID_OF_PACKAGE.match, text.splitlines())
     elif path.suffix == "":
         yield from filter(SAID_BY_MAKE.search, text.splitlines())
     else:
@@ -500,6 +505,8 @@ def beside_pages() -> dict[str, Path]:
         found[file.name] = file
     for name in READMES:
         found[name.removesuffix(".md")] = SOURCES / name
+    for file in (ROOT / "pyproject.toml", *sorted(SOURCES.glob("*/pyproject.toml"))):
+        found[file.relative_to(SOURCES if SOURCES in file.parents else ROOT).as_posix()] = file
     for pattern in SPEAKING:
         for file in sorted(SOURCES.glob(pattern)):
             name = file.relative_to(SOURCES).as_posix()

@@ -6,6 +6,11 @@ text of an interactive figure counts, a template with what it computes, unless i
 it is for the program: beside ===, an index, a key, a value of an attribute such as `class`, the
 name of an element, of an event or of a colour. Other scripts are full of words in lower case that
 are keys, those of configurations above all; of these, only what is tagged counts.
+
+What a text is beside says as much as its words: the key that chooses it, the condition, the place
+at which it is drawn, the number in `[3600, "h"]`. So a text comes with the lines of its statement,
+with the line that opens the block, the list or the object in which it stands, and with the other
+items of this list or object. The data of a figure, named in capitals, are listed as well.
 """
 
 from __future__ import annotations
@@ -41,6 +46,7 @@ FUNCTIONS = frozenset(FUNCTION_NAMES.split())
 ATTRIBUTES = frozenset(ATTRIBUTE_NAMES.split())
 COMPARISONS = frozenset({"===", "!==", "==", "case", "in"})
 TAG = "phrase"
+CAPITALS = re.compile(r"[A-Z][A-Z\d_]*")
 OPENING = frozenset("([{")
 CLOSING = frozenset(")]}")
 # At the end of a line, and at the beginning of the next one, these say that it goes on.
@@ -70,11 +76,16 @@ def texts_of_script(code: str, is_figure: bool) -> Iterator[str]:
     parts = [*parts_of(code)]
     statements = [*statements_of(code, parts)]
     listed: set[int] = set()
+    constants: set[int] = set()
     for number, statement in enumerate(statements):
         for index in range(statement.first, statement.last + 1):
             if for_reader(parts, index, is_figure):
                 listed |= {number, statement.opener}
                 break
+        if is_figure and is_constant(parts[statement.first : statement.last + 1]):
+            constants.add(number)
+    listed |= constants
+    listed |= {number for number, one in enumerate(statements) if one.opener in constants}
     # Of an object, what stands beside a text says what the text is for: its key, its value.
     objects = {
         one.opener
@@ -85,6 +96,13 @@ def texts_of_script(code: str, is_figure: bool) -> Iterator[str]:
     for number in sorted(listed - {-1}):
         statement = statements[number]
         yield from lines_of(code, parts[statement.first : statement.last + 1])
+
+
+def is_constant(statement: Sequence[Part]) -> bool:
+    """Whether a statement names data in capitals, which the figure draws: `const GPUS = {`."""
+    words = [part.content for part in statement if not part.is_text]
+    names = words[2:3] if words[1:2] == ["["] else words[1:2]
+    return words[:1] == ["const"] and any(map(CAPITALS.fullmatch, names))
 
 
 def lines_of(code: str, parts: Sequence[Part]) -> Iterator[str]:

@@ -107,6 +107,7 @@ def test_in_files_longer_texts_count_and_single_words_and_patterns_do_not():
     code = 'a = ["keys"]\nb = re.compile(r"A b")\nraise ValueError(f"{n} keys are missing")\n'
     assert written_by(code, words=False) == ['raise ValueError(f"{n} keys are missing")']
     assert 'a = ["keys"]' in written_by(code)
+    assert written_by("BASE = 1e4\nbase = 1e4", words=False) == ["BASE = 1e4"]
 
 
 @pytest.mark.parametrize(

@@ -250,6 +250,7 @@ def test_what_an_interactive_figure_says_is_listed():
         ("bookkit/workshop/skeleton.py", 'help="how many it writes (300)"'),
         ("rope_doctor/comparison.py", "rotate the other way (change the sign of sin)"),
         ("rope_doctor/README", "rope-doctor"),
+        ("rope_doctor/pyproject.toml", "description ="),
         ("Makefile", "help: ## Print this list"),
         ("bookkit/workshop/signatures", "it sums over the wrong axis: over the queries (axis -2)"),
     ],

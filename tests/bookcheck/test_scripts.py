@@ -100,5 +100,11 @@ def test_what_is_beside_a_text_is_seen(right, wrong):
     assert texts(SCRIPT.replace(right, wrong)) != texts(SCRIPT)
 
 
+def test_the_data_of_a_figure_are_listed():
+    code = "const S = [1, 3];\nconst ROWS = [\n  [1, 2],\n];\nconst sum = f(S);\n"
+    assert texts(code) == ["const S = [1, 3];", "const ROWS = [", "[1, 2],"]
+    assert texts(code, is_figure=False) == []
+
+
 def test_a_break_of_lines_between_words_is_kept_and_other_spaces_are_not():
     assert texts("say(phrase`one`,   // first\n    2);") == ["say(phrase`one`,", "2);"]

@@ -3,7 +3,7 @@
 import re
 import tomllib
 
-from bookcheck.numbers import listed
+from bookcheck.numbers import beside_pages, pages
 from bookformat.notebooks import cells_of
 from bookformat.paths import CHAPTERS, ROOT, STATIC
 
@@ -26,6 +26,7 @@ def test_a_switch_of_the_playground_names_its_chapter():
 
 def test_the_oldest_python_is_that_of_the_package():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    said = [one for rows in listed().values() for text, _ in rows for one in OR_NEWER.findall(text)]
+    files = [file for file in (pages() | beside_pages()).values() if file.suffix != ".ipynb"]
+    said = [one for file in files for one in OR_NEWER.findall(file.read_text(encoding="utf-8"))]
     assert len(said) > 3
     assert {f">={version}" for version in said} == {settings["project"]["requires-python"]}
