@@ -32,30 +32,65 @@ function letKeyboardIntoWideBoxes() {
 
 // What the style sheet leaves out until it comes near the window is laid out part by part while nothing else
 // is to be done, so that places in the page are known before a reader jumps to one. The letters come first:
-// each face that came later would lay out anew what is laid out already.
+// each face that came later would lay out anew what is laid out already. Then a part is left out again with the
+// size that it has, which the browser remembers: else each frame would draw all that was laid out before it.
 async function layOutTheRest() {
   const { allFaces = "" } = document.querySelector("script[data-all-faces]")?.dataset ?? {};
   const faces = allFaces.split(", ").filter(Boolean);
   const letters = [...new Set(document.querySelector(".bd-article")?.textContent)].join(""); // a face has a file for Greek
   await Promise.allSettled(faces.map((face) => document.fonts.load(face, letters)));
-  const PARTS = "section > section, section > section > *, .figure-box, .citation, .glossary dd, dl.py, #symbols tbody tr";
-  const parts = [...document.querySelectorAll(`.bd-article :is(${PARTS})`)];
-  // What is in a section that no one has seen waits for its own turn.
+  const LEFT_OUT = ".bd-article :is(section > section, .figure-box, .citation, .glossary dd, dl.py, #symbols tbody tr)";
+  const outermost = (box) => [...box.querySelectorAll(LEFT_OUT)].filter((part) => [null, box].includes(part.parentElement.closest(LEFT_OUT)));
+  const parts = outermost(document);
+  // What is in a large section that no one has seen waits for its own turn.
   const isHidden = (section) => section.lastElementChild?.checkVisibility?.({ contentVisibilityAuto: true }) === false;
-  const BRIEF = 30; // milliseconds; a reader who presses a key then is not kept waiting
+  // A reader who presses a key meanwhile is not kept waiting, on a slow machine either: a step takes 8 milliseconds, and
+  // what it lays out at once is small. To begin with a part costs as much as some elements.
+  const isFar = (part) => {
+    const { top, bottom } = part.getBoundingClientRect();
+    return bottom < -2 * innerHeight || top > 3 * innerHeight;
+  };
+  const BRIEF = 8;
+  const LARGE = 200;
+  const BEGINNING = 40;
+  let known = [];
   const step = () => {
+    if ("whole" in document.documentElement.dataset) return;
     const start = performance.now();
+    for (const part of known) delete part.dataset.laid;
+    known = [];
     while (parts.length && performance.now() - start < BRIEF) {
-      if ("whole" in document.documentElement.dataset) return;
-      const part = parts.shift();
-      if (part.matches("section") && isHidden(part)) part.dataset.parts = "";
-      part.dataset.laid = "";
-      part.getBoundingClientRect();
+      for (let load = 0; parts.length && load < LARGE; ) {
+        const [part] = parts;
+        const elements = part.getElementsByTagName("*").length;
+        if (load && load + elements > LARGE) break;
+        load += elements + BEGINNING;
+        parts.shift();
+        part.dataset.laid = "";
+        const inner = outermost(part);
+        if (elements > LARGE && part.matches("section") && isHidden(part)) {
+          part.dataset.parts = "";
+          parts.unshift(...part.children);
+        } else if (elements > LARGE && inner.length) {
+          parts.unshift(...inner);
+        } else {
+          for (const one of part.querySelectorAll(LEFT_OUT)) one.dataset.laid = "";
+          known.push(part);
+        }
+      }
+      document.body.getBoundingClientRect();
     }
-    if (parts.length) requestIdleCallback(step);
+    known = known.filter(isFar);
+    // The browser remembers sizes when it draws.
+    if (parts.length || known.length) requestAnimationFrame(() => requestIdleCallback(step));
   };
   globalThis.requestIdleCallback?.(step);
 }
+
+// What has come near the window stays laid out, and may from then on be drawn beyond its edges.
+document.addEventListener("contentvisibilityautostatechange", ({ target, skipped }) => {
+  if (!skipped) target.dataset.laid = "";
+}, true);
 
 // A link to something inside a folded block opens the block.
 function openFoldOfTarget() {
@@ -73,7 +108,7 @@ function openFoldOfTarget() {
 function showCurrentEntry() {
   const entry = document.querySelector(".bd-docs-nav a.current");
   const box = entry?.closest(".bd-sidebar-primary");
-  if (!box) return;
+  if (!box?.checkVisibility()) return;
   const place = entry.getBoundingClientRect().top - box.getBoundingClientRect().top;
   if (place < 0 || place > 0.8 * box.clientHeight) box.scrollTop += place - box.clientHeight / 2;
 }

@@ -196,13 +196,57 @@ def test_a_table_is_filtered_and_its_first_column_stays_in_sight(open_page):
 
 
 @pytest.mark.built
-def test_a_link_leads_to_a_section_that_was_not_laid_out(open_page):
-    page = open_page(CHAPTER, PHONE)
+def test_a_link_leads_to_a_section_that_was_not_laid_out(open_page, tmp_path):
+    elsewhere = tmp_path / "page.html"
+    elsewhere.write_text("<!doctype html>", encoding="utf-8")
     for anchor in ("exercises", "in-practice"):
-        page.wait_for_load_state("networkidle")  # or what still loads would count as failed
-        page.goto("about:blank")
+        page = open_page(elsewhere, PHONE)
         page.goto(f"{CHAPTER.as_uri()}#{anchor}")
         assert 0 < page.locator(f"#{anchor} > h2").bounding_box()["y"] < 200, anchor
+
+
+PLACES = """() => [...document.querySelectorAll(".bd-article :is(section, .figure-box, dt)")].map(
+  (one) => Math.round(one.getBoundingClientRect().top + scrollY))"""
+ARE_PLACES = f"(places) => JSON.stringify(({PLACES})()) === JSON.stringify(places)"
+# What the browser draws, far from the window too, and all that there is.
+DRAWN = """() => {
+  const all = [...document.querySelectorAll(".bd-article *")];
+  const isDrawn = (one) => one.checkVisibility({ contentVisibilityAuto: true });
+  return [all.filter(isDrawn).length, all.filter((one) => one.checkVisibility()).length];
+}"""
+
+
+@pytest.mark.built
+@pytest.mark.parametrize("width", [1280, PHONE])
+@pytest.mark.parametrize("name", ["deriving-rope", "questions", "source/llama"])
+def test_a_page_knows_its_places_and_draws_only_what_is_near(open_page, tmp_path, name, width):
+    chapter = SITE / "chapters" / f"{name}.html"
+    elsewhere = tmp_path / "page.html"
+    elsewhere.write_text("<!doctype html>", encoding="utf-8")
+    whole = open_page(elsewhere, width)
+    whole.goto(f"{chapter.as_uri()}#no-such-place")
+    whole.evaluate("document.fonts.ready.then(() => {})")
+    page = open_page(chapter, width)
+    page.wait_for_function("document.querySelector('[data-parts]')")
+    page.wait_for_function(ARE_PLACES, arg=whole.evaluate(PLACES))
+    drawn, all_of_it = page.evaluate(DRAWN)
+    assert drawn < all_of_it / 2, (drawn, all_of_it)
+    page.evaluate("scrollTo(0, document.body.scrollHeight / 2)")
+    page.wait_for_function(ARE_PLACES, arg=whole.evaluate(PLACES))
+
+
+@pytest.mark.built
+def test_contents_that_a_phone_hides_are_not_laid_out(open_page):
+    page = open_page(CHAPTER, PHONE)
+    contents = page.locator("#pst-primary-sidebar, #pst-secondary-sidebar")
+    assert contents.evaluate_all("(all) => all.map((one) => one.offsetWidth)") == [0, 0]
+    entries = {".primary-toggle": "a.current", ".secondary-toggle": "#pst-page-toc-nav a"}
+    for toggle, entry in entries.items():
+        page.locator(toggle).first.click()
+        shown = page.locator(f"dialog[open] {entry}").first
+        expect(shown).to_be_in_viewport()
+        page.keyboard.press("Escape")
+        expect(shown).to_be_hidden()
 
 
 @pytest.mark.browser
