@@ -178,9 +178,18 @@ def test_commute(rng):
     return {"T": shifts(b), "C": C, "Y": Y}
 
 
-@equation("eq-commutator", first_index=0)
+@equation("eq-commutator", first_index=0, names={1: "K"})
 def test_commutator(rng):
-    return {"E": rng.normal(size=(2, 2)), "J": J}
+    """How E begins to change between two rotations of the library by an angle, by autograd."""
+    E = rng.normal(size=(2, 2))
+
+    def between(angle):
+        back, forth = rotation_matrix(torch.tensor([-1, 1]), angle, layout="interleaved")
+        return back @ torch.from_numpy(E) @ forth
+
+    zero = torch.zeros(1, dtype=torch.float64)
+    slopes = torch.autograd.functional.jacobian(between, zero)[..., 0]
+    return {"E": E, "J": J, "K": slopes.numpy()}
 
 
 @equation("eq-repeat")

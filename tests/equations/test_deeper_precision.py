@@ -46,14 +46,16 @@ def bindings(rng):
     }
 
 
-@equation("eq-two-directions", first_index=0, names={1: "s_{mn}"})
+@equation("eq-two-directions", first_index=0, names={1: "s_{mn}", 2: "t_{mn}"})
 def test_two_directions(rng):
     """The dot products of rows that the library has turned."""
     theta = frequencies(rng)
     q, k = rng.normal(size=(2, 2 * len(theta)))
     places = {"m": range(2, 6), "n": range(5, 8), "q": q, "k": k}
     rows = [np.stack([turned(x, m, theta) for m in range(8)]) for x in (q, k)]
-    return {**places, r"\mathbf{R}": matrix("interleaved", theta), "s": rows[0] @ rows[1].T}
+    back = [np.stack([turned(x, -m, theta) for m in range(8)]) for x in (q, k)]
+    products = {"s": rows[0] @ rows[1].T, "t": back[0] @ back[1].T}
+    return {**places, r"\mathbf{R}": matrix("interleaved", theta), **products}
 
 
 test_sentences = sentences("deeper/precision", first_index=0)(bindings)

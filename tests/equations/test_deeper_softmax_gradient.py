@@ -81,12 +81,20 @@ def query_and_keys(rng):
     return q, g, {"k": k, "D": float(divisor), r"\eta": float(eta), r"\mathcal{L}": loss, **sizes}
 
 
-@equation("eq-query-gradient", first_index=0)
+def query_gradient(q, g, values):
+    """PyTorch's gradient of the loss by the query."""
+    free = torch.tensor(q, requires_grad=True)
+    scores = torch.tensor(values["k"]) @ free / values["D"]
+    (torch.tensor(g) @ library_softmax(scores)).backward()
+    return free.grad.numpy()
+
+
+@equation("eq-query-gradient", first_index=0, names={1: "G"})
 def test_query_gradient(rng):
-    q, _, values = query_and_keys(rng)
+    q, g, values = query_and_keys(rng)
     del values[r"\eta"]
     s = depends("q", lambda q: values["k"] @ np.asarray(q) / values["D"])
-    return {**values, "q": q, "s": s}
+    return {**values, "q": q, "s": s, "G": query_gradient(q, g, values)}
 
 
 @equation("eq-gradient-step", first_index=0)
@@ -94,9 +102,7 @@ def test_gradient_step(rng):
     q, g, values = query_and_keys(rng)
     k, divisor = values["k"], values["D"]
     # PyTorch's gradient at q gives the step; the page gives what it does to the scores.
-    free = torch.tensor(q, requires_grad=True)
-    (torch.tensor(g) @ library_softmax(torch.tensor(k) @ free / divisor)).backward()
-    after = k @ (q - values[r"\eta"] * free.grad.numpy()) / divisor
+    after = k @ (q - values[r"\eta"] * query_gradient(q, g, values)) / divisor
     return {**values, "s": k @ q / divisor, "s'": after, "n": range(values["N"])}
 
 
@@ -110,12 +116,15 @@ def test_adam_step(rng):
     return {**sizes, "k": k, "s": before, "s'": after}
 
 
-@equation("eq-cross-entropy-gradient", first_index=0)
+@equation("eq-cross-entropy-gradient", first_index=0, names={1: "G_l"})
 def test_cross_entropy_gradient(rng):
+    """G is the gradient of PyTorch's cross entropy."""
     given = scores(rng)
     y = int(rng.integers(given["N"]))
     loss = depends("s", lambda s: -np.log(softmax(s)[y]))
-    return {**given, "y": y, r"\mathcal{L}": loss}
+    free = torch.tensor(given["s"], requires_grad=True)
+    torch.nn.functional.cross_entropy(free, torch.tensor(y)).backward()
+    return {**given, "y": y, r"\mathcal{L}": loss, "G": free.grad.numpy()}
 
 
 @equation("eq-log-length", first_index=0)

@@ -165,7 +165,9 @@ def test_turned_plane(rng):
 
 @equation(
     "eq-isotropic",
-    identity={2: "It is a rule for any row; of the row of the proof it finds that w w^T is 0."},
+    identity=dict.fromkeys(
+        (1, 2), "It is a rule for any row; of the row of the proof it finds that w w^T is 0."
+    ),
 )
 def test_isotropic(rng):
     """Each half holds for any row and any number; together they force w w^T = 0."""

@@ -14,6 +14,7 @@ from shared_feed_forward import (
     D,
     N,
     applied,
+    counted,
     in_numpy,
     layer,
     listing,
@@ -55,12 +56,22 @@ def test_two_linear(rng):
     return {"X": X, "Y": Y, **parts}
 
 
-@equation("eq-relu")
+def slope_of_relu(place):
+    """The derivative of the library's function at a place, by autograd."""
+    x = torch.tensor(place, dtype=torch.float64, requires_grad=True)
+    relu(x).backward()
+    return x.grad.item()
+
+
+@equation("eq-relu", names={2: "s"})
 def test_relu(rng):
     name = r"\operatorname{ReLU}"
     # At 0 the page gives no slope, neither that of the right side nor that of the left.
-    sides = [Silent({"x": 0.0, name: side}) for side in (lambda x: x, lambda x: 0.0 * x)]
-    return [{"x": x, name: in_numpy(relu)} for x in PLACES] + sides
+    sides = [
+        Silent({"x": 0.0, name: lambda x: x, "s": 1.0}),
+        Silent({"x": 0.0, name: lambda x: 0.0 * x, "s": 0.0}),
+    ]
+    return [{"x": x, name: in_numpy(relu), "s": slope_of_relu(x)} for x in PLACES] + sides
 
 
 @equation("eq-soft-step", equivalent=every("x"))
@@ -103,15 +114,29 @@ WIDE = "The page is about a layer four times as wide."
 GATED_WIDTH = "The width at which both layers have as many parameters."
 
 
-@equation("eq-parity", fixed={"d": WIDE, "d_g": GATED_WIDTH})
+@equation("eq-parity", names={1: "P"}, fixed={"d": WIDE, "d_g": GATED_WIDTH})
 def test_parity(rng):
-    d = 3 * int(rng.integers(2, 50))
-    return {"d": d, "d_f": 4 * d, "d_g": parity_width(d)}
+    """P is counted in the library's gated layer without biases."""
+    d = 3 * int(rng.integers(2, 20))
+    gated = FeedForward(d, activation="swiglu", bias=False, seed=0)
+    return {"P": counted(gated), "d": d, "d_f": 4 * d, "d_g": parity_width(d)}
 
 
-@equation("eq-product", first_index=0)
+@equation("eq-product", names={1: "y"}, first_index=0)
 def test_product(rng):
-    return [{"x": rng.normal(size=2), "f": in_numpy(f)} for f in (relu, silu, gelu)]
+    """The library's gated layer with two units, one for each sign of the first feature."""
+    cases = []
+    for f in (relu, silu, gelu):
+        x = rng.normal(size=2)
+        layer = FeedForward(2, 2, activation="glu", bias=False, seed=0).double()
+        layer.f = f
+        with torch.no_grad():
+            layer.up.W.copy_(tensor([[1, -1], [0, 0]]))
+            layer.value.W.copy_(tensor([[0, 0], [1, 1]]))
+            layer.down.W[:, 0] = tensor([1, -1])
+            y = layer(tensor(x)[None])[0, 0].item()
+        cases.append({"x": x, "f": in_numpy(f), "y": y})
+    return cases
 
 
 @equation("eq-square-product", names={1: "y"}, first_index=0)

@@ -88,10 +88,20 @@ def test_residual_sum(rng):
     return {"x": np.array(states), "L": L, "f": apply}
 
 
-@equation("eq-residual-jacobian")
+@equation("eq-residual-jacobian", names={1: "G"})
 def test_residual_jacobian(rng):
-    W_1, W_2 = rng.normal(size=(2, D, D))
-    return {"x": rng.normal(size=D), "f": lambda x: np.tanh(x @ W_1) @ W_2, "I": np.eye(D)}
+    """The derivative of the library's residual connection without a norm, by autograd."""
+    W_1, W_2 = tensor(rng.normal(size=(2, D, D)))
+    x = rng.normal(size=D)
+
+    def f(x):
+        return torch.tanh(x @ W_1) @ W_2
+
+    def step(x):
+        return pre_norm(x, f, torch.clone)
+
+    slopes = torch.autograd.functional.jacobian(step, tensor(x)).numpy()
+    return {"x": x, "f": as_array(f), "I": np.eye(D), "G": slopes}
 
 
 test_moments = equation("eq-moments", first_index=0)(token)

@@ -52,7 +52,17 @@ def signs(rng, d=None):
     }
 
 
-test_equal_mean = equation("eq-equal-mean", first_index=0)(signs)
+@equation("eq-equal-mean", names={1: "s"}, first_index=0)
+def test_equal_mean(rng):
+    """s is the mean of the scores of a row that the library turns and the row, over all of them."""
+    values = signs(rng)
+    turned = [
+        chance * float(turned_row(row, values["r"], values[r"\theta"]) @ row)
+        for row, chance in values["q"].joint()
+    ]
+    return {**values, "s": math.fsum(turned)}
+
+
 # What is left without a factor has mean 0 too, and without the rotation the same variance.
 TRUE = {
     "drop factor: q → ∅, after [": "It is true as well.",

@@ -3,7 +3,8 @@
 import numpy as np
 import torch
 
-from attention_to_rope import attention
+from attention_to_rope import attention, softmax_jacobian
+from attention_to_rope import softmax as library_softmax
 from bookcheck.equations.checks import Random, depends, equation, sentences
 from shared import library_scores
 from shared_why_sqrt_d import (
@@ -19,9 +20,25 @@ from shared_why_sqrt_d import (
     weights,
 )
 
-test_jacobian_own = equation("eq-jacobian-own", first_index=0)(scores)
+SYMMETRIC = {"J": "The Jacobian of softmax is symmetric."}
+
+
+def scores_with_slopes(rng):
+    """Scores with the library's derivatives J of their weights, and those of the logarithms, L."""
+    given = scores(rng)
+    s = torch.from_numpy(given["s"])
+    J = softmax_jacobian(library_softmax(s)).numpy()
+    L = torch.autograd.functional.jacobian(lambda s: library_softmax(s).log(), s).numpy()
+    return {**given, "J": J, "L": L}
+
+
+test_jacobian_own = equation(
+    "eq-jacobian-own", names={1: "J_{nn}"}, first_index=0, fixed=SYMMETRIC
+)(scores_with_slopes)
 test_jacobian = equation("eq-jacobian", first_index=0)(weights)
-test_log_derivative = equation("eq-log-derivative", first_index=0)(scores)
+test_log_derivative = equation("eq-log-derivative", names={1: "L_{nl}"}, first_index=0)(
+    scores_with_slopes
+)
 
 
 @equation("eq-dot-square", names={1: r"\mathbb{E}[s^2]"}, first_index=0)
@@ -36,25 +53,31 @@ def test_dot_square(rng):
     return {**values, "s": depends("q", "k", dot_product)}
 
 
-@equation("eq-jacobian-other", first_index=0)
+@equation("eq-jacobian-other", names={1: "J_{nl}"}, first_index=0, fixed=SYMMETRIC)
 def test_jacobian_other(rng):
-    given = scores(rng)
+    given = scores_with_slopes(rng)
     N = given["N"]
     pairs = [(n, other) for n in range(N) for other in range(N) if n != other]
     return [{**given, "n": n, "l": other} for n, other in pairs]
 
 
-@equation("eq-score-gradient", first_index=0)
+@equation("eq-score-gradient", names={1: "G_n"}, first_index=0)
 def test_score_gradient(rng):
+    """G is the gradient through the library's attention, by autograd."""
     given = scores(rng)
     v, g = rng.normal(size=(given["N"], D_V)), rng.normal(size=D_V)
 
-    def output(s):
+    def attended(s):
         # A query of length 1 with value 1 makes the scores themselves the keys.
-        keys = torch.from_numpy(np.asarray(s, dtype=float))[:, None]
-        return attention(torch.ones(1, 1).double(), keys, torch.from_numpy(v))[0].numpy()
+        return attention(torch.ones(1, 1).double(), s[:, None], torch.from_numpy(v))[0]
 
+    def output(s):
+        return attended(torch.from_numpy(np.asarray(s, dtype=float))).numpy()
+
+    free = torch.tensor(given["s"], requires_grad=True)
+    (torch.from_numpy(g) @ attended(free)).backward()
     loss = depends("s", lambda s: float(g @ output(s)))
+    given["G"] = free.grad.numpy()
     return {**given, "v": v, "g": g, "o": depends("s", output), r"\mathcal{L}": loss}
 
 
