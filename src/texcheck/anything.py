@@ -4,6 +4,9 @@ r"""Does a statement hold whatever its symbols are? Then it is said of nothing t
 ``(a - b) c = a c - b c``, and no check notices. All symbols of a statement are therefore drawn
 anew, each apart from the others: numbers, arrays, and also functions, which become others of the
 same kind. What still holds needs a side that is bound to a value (``texcheck.named``).
+
+So it is where one letter alone may have any value, as c in ``x k + c \le |x| |k| + c``, unless a
+side names what the letter is an argument of, as in ``f(c) = c^2``.
 """
 
 from __future__ import annotations
@@ -146,6 +149,38 @@ def of_anything(trial: Trial, text: str) -> Iterator[tuple[int, str]]:
             yield number, printed(statement)
 
 
+def loose_letters(trial: Trial, text: str) -> Iterator[tuple[int, str]]:
+    """The letters that may have any value, in statements none of whose sides names one.
+
+    Each is told once, with the number of the statement. A function is no letter, nor is what
+    follows another one.
+    """
+    nameless = unnamed(trial, text)
+    text = with_names(text, trial.names)
+    for number, statement in numbered(text, trial.tables[0]):
+        if number not in nameless or is_limit(statement):
+            continue
+        evaluator = evaluator_for(text, trial.tables[0], trial.options)
+        for name in sorted(evaluator.reached(statement.free_names())):
+            if not isinstance(trial.tables[0].get(name), np.ndarray | int | float | complex):
+                continue
+            answers = (
+                holds(statement, text, {**table, name: other}, trial.options)
+                for table, other in others(trial, name)
+            )
+            if holds_whenever_told(answers):
+                yield number, name
+
+
+def others(trial: Trial, name: str) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    """Other values of one symbol, each with the values of the input that it is for."""
+    for seed, table in enumerate(trial.tables):
+        for kind in KINDS:
+            other = Anew(kind, seed).table(table)[name]
+            if other is not table[name]:
+                yield table, other
+
+
 def numbered(text: str, table: Mapping[str, Any]) -> Iterator[tuple[int, Statement]]:
     """The statements of a display with their numbers, as ``names=`` counts them."""
     starts = [start_of(text, chain) for chain in chains_in(text)]
@@ -185,7 +220,7 @@ def holds(
                 comparison=comparison,
                 hurried=True,
             )
-    except (LatexError, AssertionError):
+    except (LatexError, AssertionError, np.linalg.LinAlgError):
         return None
     outcomes = found[0].seen.outcomes
     if outcomes and not any(given for given, _ in outcomes):

@@ -9,8 +9,9 @@ check: ``equivalent={change: reason}``. Any other survivor shows a check that is
 ``everywhere`` plants instead the misprints that are made in all places of a symbol at once. One of
 these survives where no side of a formula is bound to what the formula is about. One that changes
 the value of no side, such as two factors exchanged, or only the sign of both, is none. A statement
-that holds whatever its symbols are is an error there, and so is an excuse for a change of one
-without a side that names a value (``texcheck.anything``), unless ``identity={1: "why"}`` of the
+that holds whatever its symbols are is an error there; so is a letter that may have any value in one
+without a side that names a value, and an excuse for a change of such a statement
+(``texcheck.anything``), unless ``identity={1: "why"}`` of the
 check says why its first statement has none.
 """
 
@@ -23,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from texcheck.anything import of_anything, unnamed
+from texcheck.anything import loose_letters, of_anything, unnamed
 from texcheck.formulas import Check
 from texcheck.misprints import Misprint, misprints, misprints_everywhere
 from texcheck.trial import Fate, Trial, Values, kinds_of, transposable
@@ -97,7 +98,8 @@ def unbound(
     check: Check, trial: Trial, text: str, excuses: Sequence[Misprint]
 ) -> Iterator[tuple[str, str]]:
     """The statements that no value binds, with what to do: those that hold whatever their symbols
-    are, and those without a side that names a value of which a change is excused.
+    are, and those without a side that names a value in which a letter may have any value, or of
+    which a change is excused.
     """
     needed = set()
     for number, printed in of_anything(trial, text):
@@ -108,6 +110,14 @@ def unbound(
                 f"statement {number} holds whatever its symbols are, so that it could be another "
                 f"identity: {BIND.format(number=number)}",
             )
+    for number, letter in loose_letters(trial, text):
+        if number not in check.identity and number not in needed:
+            yield (
+                f"any value of {letter}",
+                f"{letter} may have any value in statement {number}, which has no side that names "
+                f"a value: {BIND.format(number=number)}",
+            )
+        needed.add(number)
     nameless = unnamed(trial, text)
     before = statements_of(text)
     for excuse in excuses:

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from texcheck.anything import KINDS, Anew, of_anything
+from texcheck.anything import KINDS, Anew, loose_letters, of_anything
 from texcheck.formulas import Check
 from texcheck.mutate import report, verdicts_of
 from texcheck.values import Random, depends
@@ -124,12 +124,20 @@ INSIDE = "x \\cdot k + c \\le \\lVert x \\rVert \\lVert k \\rVert + c = r \\lVer
 FOR_EVERY = {"sign everywhere: c → -c": "It is stated for every c."}
 
 
-def test_an_excuse_for_a_letter_needs_a_side_that_names_a_value():
+def test_a_letter_that_may_have_any_value_needs_a_side_that_names_one():
     """The statement is tied to r, and so no identity, but c may be another number."""
-    (said,) = errors(check_of(bounded, equivalent=FOR_EVERY), INSIDE).values()
-    assert said.startswith(
+    found = errors(check_of(bounded, equivalent=FOR_EVERY), INSIDE)
+    assert found["any value of c"].startswith(
+        "c may have any value in statement 1, which has no side that names a value: bind it"
+    )
+    assert found["sign everywhere: c → -c"].startswith(
         "equivalent= excuses a change of statement 1, which has no side that names a value: bind it"
     )
+    check = check_of(bounded)
+    assert list(loose_letters(check.trial(check.inputs()), INSIDE)) == [(1, "c"), (1, "k")]
+    # In what defines a function, its argument may be anything.
+    check = check_of(functions)
+    assert not list(loose_letters(check.trial(check.inputs()), "f(a) = \\exp(a)"))
     named = check_of(bounded, names={1: "z"})
     assert all(one.caught for one in verdicts_of(named, INSIDE, everywhere=True))
     excused = check_of(bounded, equivalent=FOR_EVERY, identity={1: "It holds for every c."})
