@@ -10,7 +10,8 @@ computed, only listed (`bookcheck.numbers`).
 
 A key and its text have a word in common, or have not: `{memory: "memory traffic", full: "all"}`.
 Where of two texts each has the word of the other's key and not of its own, they are exchanged; so
-are names of places, `set_yticks([KEY, VALUE], ["values", "keys"])`.
+are names of places, `set_yticks([KEY, VALUE], ["values", "keys"])`. A text of a script that ends
+with a letter, `key k`, has no other letter's colour.
 
 The help of an option, `help="how many it writes (300)"`, names its default. The letters of shapes
 in the signatures of one file come in one order: `"b h n d"` beside `"b n h d"` is an exchange.
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bookcheck.cell_texts import name_of
-from bookcheck.scripts import Part, parts_of
+from bookcheck.scripts import TAG, Part, parts_of
 from bookformat.notebooks import cells_of
 from bookformat.values import SCALES
 
@@ -55,6 +56,9 @@ LABEL = re.compile(
 TICKS = frozenset({"set_xticks", "set_yticks", "set_ticks"})
 BASES = (2, 10)
 WORD = re.compile(r"[^\W\d_]+")
+# The class that gives a text the colour of a letter, and a text that ends with one.
+COLOURED = re.compile(r"is-([qkvs])")
+LETTER_BEHIND = re.compile(r"\b([qkvs])$")
 LETTERS = 4  # so many tell a word from others: KEY and keys, QUERY and queries
 # What the help of an option says about its default.
 DEFAULT = re.compile(r"\((?:default:? )?(?P<number>[-\d.,e]+)\)$|\(default:? (?P<word>[^()]+)\)$")
@@ -134,13 +138,13 @@ class Named(NamedTuple):
 
     def says(self, name: str) -> bool:
         """Whether the text has a word that begins as a name does."""
-        begin = name.lower()[:LETTERS]
+        begin = "".join(WORD.findall(name.lower())[:1])[:LETTERS]
         return any(word.startswith(begin) for word in WORD.findall(self.text.lower()))
 
 
 def exchanged_texts(named: Sequence[Named]) -> Iterator[str]:
     """The pairs of which each text says the other's name and not its own."""
-    long = [one for one in named if len(one.name) > 2]
+    long = [one for one in named if len("".join(WORD.findall(one.name)[:1])) > 2]
     for first, second in itertools.combinations(long, 2):
         crosswise = first.says(second.name) and second.says(first.name)
         if (first.text, second.text) == (second.name, first.name):
@@ -318,7 +322,24 @@ def wrong_in_script(script: str) -> list[str]:
     """What texts of a script say otherwise than the numbers beside them."""
     parts = [*parts_of(script)]
     faults = [fault for rows in lists_of(parts) for fault in wrong_labels(rows)]
+    faults += wrong_classes(parts)
     return faults + [fault for one in objects_of(parts) for fault in exchanged_texts(one)]
+
+
+def wrong_classes(parts: Sequence[Part]) -> Iterator[str]:
+    """Texts such as `key k` in the colour of another letter, `class: "is-v"`."""
+    said = ""  # the last text of the call that is read
+    for index, part in enumerate(parts):
+        if not part.is_text and part.content in (";", "+"):
+            said = ""
+        elif part.is_text:
+            letter = COLOURED.fullmatch(part.content)
+            if parts[index - 1].content == TAG:
+                said = part.content
+            elif letter is not None and parts[index - 2].content == "class":
+                own = LETTER_BEHIND.search(said)
+                if own is not None and own[1] != letter[1]:
+                    yield f"“{said}” has the colour of {letter[1]}"
 
 
 def lists_of(parts: Sequence[Part]) -> Iterator[list[Labelled]]:
@@ -361,7 +382,7 @@ def objects_of(parts: Sequence[Part]) -> Iterator[list[Named]]:
 
 def named_by_parts(item: Sequence[Part]) -> Named | None:
     """An item `key: "text"` or `["key", "text", …]` of a script."""
-    words = [part for part in item if part.content != "phrase"]
+    words = [part for part in item if part.content != TAG]
     if len(words) > 3 and words[0].content == "[" and words[2].content == ",":
         name, text = words[1], words[3]
         return Named(name.content, text.content) if name.is_text and text.is_text else None
@@ -372,7 +393,7 @@ def named_by_parts(item: Sequence[Part]) -> Named | None:
 
 def labelled_by_parts(item: Sequence[Part]) -> Labelled | None:
     """A row `[1e9, "GB"]` or `[1e9, phrase`billion`]`, or a number alone, of a script."""
-    words = [part.content for part in item if part.content != "phrase"]
+    words = [part.content for part in item if part.content != TAG]
     if len(words) > 2 and words[0] == "[" and words[-1] == "]":
         texts = [part.content for part in item if part.is_text]
         comma = words.index(",") if "," in words else 0
