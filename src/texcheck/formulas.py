@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from texcheck.errors import RefutedError
-from texcheck.trial import Trial, Values
+from texcheck.trial import Trial, Values, only
 
 DRAWS = 4
 
@@ -50,6 +50,7 @@ class Check:
     remark: Mapping[str, str] = field(default_factory=dict)
     # Why no side of a statement is bound to a value, by its number (``texcheck.anything``).
     identity: Mapping[int, str] = field(default_factory=dict)
+    symbols: str = ""
 
     @property
     def place(self) -> str:
@@ -78,7 +79,19 @@ class Check:
                 )
             if rng.bit_generator.state == fresh:
                 break  # It draws nothing, so that all draws are this one.
-        return found
+        return self.chosen(found)
+
+    def chosen(self, inputs: list[Values]) -> list[Values]:
+        """The inputs with those symbols alone that the display is said to have."""
+        names = names_of(self.symbols)
+        given = {name for values in inputs for name in values}
+        if not names:
+            return inputs
+        if strange := [name for name in names if name not in given]:
+            raise ValueError(
+                f"{self.name}: symbols= names {strange}, which the check does not give"
+            )
+        return [only(values, names) for values in inputs]
 
     def trial(self, inputs: Sequence[Values]) -> Trial:
         """The inputs as texts are tried on them."""
@@ -90,6 +103,7 @@ class Check:
             fixed=self.fixed,
             names=self.names,
             remark=self.remark,
+            symbols=names_of(self.symbols),
         )
 
     def run(self, text: str) -> None:
@@ -99,6 +113,11 @@ class Check:
             place = getattr(text, "place", "")
             name = f"{self.name} ({place})" if place else self.name
             raise RefutedError(f"{name}: {complaint}{trial.drawn(text)}")
+
+
+def names_of(symbols: str) -> list[str]:
+    """The names in ``symbols=``, which commas and spaces separate."""
+    return symbols.split(", ") if symbols else []
 
 
 class Formulas:
@@ -120,6 +139,7 @@ class Formulas:
         names: Mapping[int, str] | None = None,
         remark: Mapping[str, str] | None = None,
         identity: Mapping[int, str] | None = None,
+        symbols: str = "",
         **options: Any,
     ) -> Callable[[Binding], Callable[[], None]]:
         """Make a test of a function that binds a formula's symbols; options as of ``check``."""
@@ -138,6 +158,7 @@ class Formulas:
                 names=names or {},
                 remark=remark or {},
                 identity=identity or {},
+                symbols=symbols,
             )
             return test_of(check, lambda: self.texts[name])
 

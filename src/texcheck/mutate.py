@@ -13,6 +13,9 @@ that holds whatever its symbols are is an error there; so is a letter that may h
 without a side that names a value, and an excuse for a change of such a statement
 (``texcheck.anything``), unless ``identity={1: "why"}`` of the
 check says why its first statement has none.
+
+``others`` are the texts of other formulas, which ``everywhere`` tries in the place of this one:
+where its check accepts one of them, their names could be exchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import contextlib
 import functools
 import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from texcheck.anything import loose_letters, of_anything, unnamed
@@ -33,8 +36,12 @@ from texcheck.unchanged import says_the_same, statements_of
 # The checks of a part of a book, each with the text that it is for.
 Load = Callable[[str], Iterable[tuple[Check, str]]]
 
-# What the names of misprints in all places at once have in common.
+# The texts of other formulas, by their names, that could be printed in the place of one.
+Others = Callable[[Check], Mapping[str, str]]
+
+# What the names of misprints in all places at once have in common, and those of other texts.
 EVERYWHERE = " everywhere: "
+TEXT_OF = "text of "
 # What an author does with a statement that no value binds.
 BIND = (
     "bind it to the value that it is about, from the library: "
@@ -62,7 +69,9 @@ class Verdict:
         return self.fate in (Fate.REFUTED, Fate.REFUSED)
 
 
-def verdicts_of(check: Check, text: str, everywhere: bool = False) -> list[Verdict]:
+def verdicts_of(
+    check: Check, text: str, everywhere: bool = False, others: Mapping[str, str] | None = None
+) -> list[Verdict]:
     """Try all misprints of one formula; a check that fails by itself catches nothing."""
 
     def broken(change: str, said: str) -> Verdict:
@@ -84,12 +93,21 @@ def verdicts_of(check: Check, text: str, everywhere: bool = False) -> list[Verdi
         if everywhere and fate is Fate.SURVIVED and says_the_same(trial, text, mutant.text):
             continue
         found.append(Verdict(check.name, mutant, fate, said=said, excuse=excuse))
+    for name, other in (others or {}).items():
+        change = f"{TEXT_OF}{name}"
+        fate, said = trial.fate(other, hasty=True)
+        excuse = check.equivalent.get(change, "")
+        found.append(Verdict(check.name, Misprint(change, other), fate, said=said, excuse=excuse))
     alive = {verdict.mutant.change for verdict in found if not verdict.caught}
-    excused = [change for change in check.equivalent if (EVERYWHERE in change) == everywhere]
+    tried = {EVERYWHERE if everywhere else ""}
+    if others is not None:
+        tried.add(TEXT_OF)
+    excused = [change for change in check.equivalent if family_of(change) in tried]
     stale = [change for change in excused if change not in alive]
     found += [broken(change, "no survivor; remove it from equivalent=") for change in stale]
     if everywhere:
         excuses = [verdict.mutant for verdict in found if verdict.excuse and not verdict.caught]
+        excuses = [mutant for mutant in excuses if family_of(mutant.change) == EVERYWHERE]
         found += [broken(change, said) for change, said in unbound(check, trial, text, excuses)]
     return found
 
@@ -137,6 +155,13 @@ def unbound(
             yield f"identity={{{number}: …}}", "this statement is bound; remove it from identity="
 
 
+def family_of(change: str) -> str:
+    """What the name of a misprint has of its kind; empty where it is made in one place."""
+    if change.startswith(TEXT_OF):
+        return TEXT_OF
+    return EVERYWHERE if EVERYWHERE in change else ""
+
+
 def planted(text: str, inputs: Sequence[Values], everywhere: bool) -> list[Misprint]:
     """The misprints of one formula: those in one place, or those in all places at once."""
     kinds = kinds_of(inputs)
@@ -145,18 +170,26 @@ def planted(text: str, inputs: Sequence[Values], everywhere: bool) -> list[Mispr
     return misprints(text, transposable(inputs), kinds)
 
 
-def verdicts_of_part(load: Load, everywhere: bool, part: str) -> list[Verdict]:
+def verdicts_of_part(
+    load: Load, everywhere: bool, others: Others | None, part: str
+) -> list[Verdict]:
     """Try the misprints of a part of a book."""
     return [
-        verdict for check, text in load(part) for verdict in verdicts_of(check, text, everywhere)
+        verdict
+        for check, text in load(part)
+        for verdict in verdicts_of(check, text, everywhere, others(check) if others else None)
     ]
 
 
 def verdicts(
-    load: Load, parts: Sequence[str], jobs: int = 1, everywhere: bool = False
+    load: Load,
+    parts: Sequence[str],
+    jobs: int = 1,
+    everywhere: bool = False,
+    others: Others | None = None,
 ) -> list[Verdict]:
-    """Try the misprints of some parts of a book; ``load`` runs in each process."""
-    work = functools.partial(verdicts_of_part, load, everywhere)
+    """Try the misprints of some parts of a book; the functions run in each process."""
+    work = functools.partial(verdicts_of_part, load, everywhere, others)
     with contextlib.ExitStack() as stack:
         results: Iterable[list[Verdict]] = map(work, parts)
         if jobs > 1 and len(parts) > 1:

@@ -335,6 +335,17 @@ def names_in_all(nodes: Nodes) -> set[str]:
     return set().union(*(names_in(node) for node in nodes))
 
 
+def words_in(node: Node) -> set[str]:
+    """All names in a tree, also those of functions, signs and running indices."""
+    found: set[str] = set()
+    for part in node.walk():
+        for one in fields(part):
+            value = getattr(part, one.name) if one.compare else ""
+            words = value if isinstance(value, tuple) else (value,)
+            found |= {word for word in words if isinstance(word, str)}
+    return found
+
+
 def free_names_of(node: Node) -> set[str]:
     """What ``Node.free_names`` keeps."""
     if isinstance(node, Symbol):

@@ -19,13 +19,13 @@ from texcheck.errors import LatexError
 from texcheck.evaluation.memory import Memory
 from texcheck.functions import indifference
 from texcheck.named import with_names
-from texcheck.nodes import Call, Chain, KnownCall
+from texcheck.nodes import Call, Chain, KnownCall, words_in
 from texcheck.parser import canonical_name, symbol_table
 from texcheck.reading.statements import conditions_of, read_display
 from texcheck.relation import ORDER, Relation, Seen, levelled
 from texcheck.relation import shown as shown_value
 from texcheck.remarks import equations_of, names_below, unsaid
-from texcheck.values import declared_values, is_number
+from texcheck.values import Depends, declared_values, is_number
 from texcheck.vocabulary import EXTREMES, ROUNDINGS
 
 # How near, as a share of the larger side, an inequality must come to equality on some input; and
@@ -82,7 +82,7 @@ class Trial:
     index beside whose range the text fails.
     ``names={1: "S"}`` puts ``S =`` before the first statement (``texcheck.named``).
     ``remark={"the scores": "why"}`` says why words are true that no statement has
-    (``texcheck.remarks``).
+    (``texcheck.remarks``). ``symbols``: those that the text must have.
     """
 
     def __init__(
@@ -94,6 +94,7 @@ class Trial:
         fixed: Mapping[str, str] | None = None,
         names: Mapping[int, str] | None = None,
         remark: Mapping[str, str] | None = None,
+        symbols: Sequence[str] = (),
     ) -> None:
         telling = [values for values in inputs if not isinstance(values, (Silent, Excluded))]
         self.tables = [symbol_table(declared_values(values)) for values in telling]
@@ -108,6 +109,7 @@ class Trial:
         self.somewhere = somewhere or {}
         self.names = names or {}
         self.remark = remark or {}
+        self.symbols = symbols
         self.fixed = {name if name in WAYS else canonical_name(name) for name in fixed or {}}
         self.printed = {canonical_name(name): name for values in telling for name in values}
         # The input at which a relation fails, and the relation.
@@ -143,6 +145,7 @@ class Trial:
             or self.flat(found, seen)
             or self.beside(text)
             or self.remarked(text)
+            or self.unprinted(text)
         )
 
     def drawn(self, text: str) -> str:
@@ -252,6 +255,20 @@ class Trial:
                 return f"the words “{remark.words}”: {told}"
         return unsaid(text, declared, self.remark)
 
+    def unprinted(self, text: str) -> str:
+        """Which symbol of ``symbols`` the text does not have; else empty."""
+        if not self.symbols:
+            return ""
+        table = self.tables[0]
+        found = set[str]().union(*(words_in(chain) for chain in chains_of(text, table)))
+        for name in [*found]:
+            if isinstance(value := table.get(name), Depends):
+                found |= {canonical_name(one) for one in value.names}
+        for name in self.symbols:
+            if canonical_name(name) not in found:
+                return f"does not have {name}, which is one of its symbols="
+        return ""
+
     def indifferent(self, text: str) -> str:
         """Which function would give the same for other arguments; else empty."""
         chains = chains_of(text, self.tables[0])
@@ -294,6 +311,15 @@ class Trial:
             if "tie" not in met and any(relation in ORDER for relation in test.relations):
                 return f"the sides of the condition {shown} are never equal; draw a tie"
         return ""
+
+
+def only(values: Values, names: Sequence[str]) -> Values:
+    """Some of the values of one input, which remain such as must fail or say nothing."""
+    chosen = {name: values[name] for name in names if name in values}
+    for kind in (Silent, Excluded):
+        if isinstance(values, kind):
+            return kind(chosen)
+    return chosen
 
 
 def without_parts(table: Values, parts: Collection[str]) -> Values:

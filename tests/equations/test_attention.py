@@ -44,11 +44,17 @@ def page(rng):
     return {**W, **names, **computed, **outputs, **order, **functions, "u": rng.normal(size=d_k)}
 
 
-for name in ("score", "weight", "average", "unnormalised"):
-    globals()[f"test_{name}"] = equation(f"eq-{name}", first_index=0)(page)
-test_projections = equation("eq-projections")(page)
+test_score = equation("eq-score", first_index=0, symbols="q, k, d_k, S, m, n")(page)
+test_weight = equation("eq-weight", first_index=0, symbols="N, S, A, m, n")(page)
+test_average = equation("eq-average", first_index=0, symbols="v, N, A, o, m")(page)
+test_unnormalised = equation("eq-unnormalised", first_index=0, symbols=r"q, k, v, N, \hat{o}, m")(
+    page
+)
+test_projections = equation("eq-projections", symbols="Q, W^Q, K, W^K, V, W^V, X")(page)
 ANY_ORDER = {**every("Q", "K"), **PERMUTATION, **TWO_MATRICES}
-test_equivariance = equation("eq-equivariance", equivalent=ANY_ORDER)(page)
+test_equivariance = equation(
+    "eq-equivariance", equivalent=ANY_ORDER, symbols=r"Q, K, V, \Pi, \operatorname{Attention}"
+)(page)
 
 
 @equation("eq-constant-key", first_index=0, names={1: "T_{mn}"})
@@ -86,7 +92,7 @@ def test_hull(rng):
     return [*cases, {**every, "V": np.full((N, d_v), 0.7), "o": np.full((N + 1, d_v), 0.7)}]
 
 
-@equation("eq-masked-weight", first_index=0)
+@equation("eq-masked-weight", first_index=0, symbols="N, S, A, m, n, M")
 def test_masked_weight(rng):
     values = page(rng)
     N = values["N"]
@@ -106,7 +112,7 @@ def flops_core(rng):
 test_flops_core = equation("eq-flops-core")(flops_core)
 
 
-@equation("eq-flops-balance", names={1: r"F_{\text{core}}"})
+@equation("eq-flops-balance", names={1: r"F_{\text{core}}"}, symbols=r"F_{\text{core}}, N, d, P")
 def test_flops_balance(rng):
     values = flops_core(rng)
     return {**values, "P": 2 * values["N"] * values["d"]}

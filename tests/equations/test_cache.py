@@ -58,9 +58,11 @@ RATIO = dict.fromkeys(
     ),
     "The equation is only multiplied by one symbol and divided by the other.",
 )
-test_intensity = equation("eq-intensity", equivalent=RATIO)(of_any_width)
+test_intensity = equation(
+    "eq-intensity", equivalent=RATIO, symbols=r"N, h, g, d_k, T_{\text{cache}}, F_{\text{core}}, w"
+)(of_any_width)
 test_grouped_head = equation("eq-grouped-head", first_index=0)(lambda rng: of_any_width(rng)[1:])
-test_grouped_parameters = equation("eq-grouped-parameters")(
+test_grouped_parameters = equation("eq-grouped-parameters", symbols="g, d, d_k, P")(
     lambda rng: [without(case, "h") for case in grouped(rng)]
 )
 

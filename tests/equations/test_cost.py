@@ -68,8 +68,10 @@ def both(rng):
     return [page(rng, dtype) for dtype in (torch.float32, torch.bfloat16)]
 
 
-test_copy = equation("eq-copy-traffic")(both)
-test_intensity = equation("eq-rope-intensity")(both)
+test_copy = equation("eq-copy-traffic", symbols=r"B, h, N, d_k, w, T_{\text{copy}}")(both)
+test_intensity = equation(
+    "eq-rope-intensity", symbols=r"B, h, N, d_k, w, T_{\text{copy}}, F_{\text{pairs}}"
+)(both)
 ONE_PRODUCT = exchanged(
     "w ↔ N",
     "w ↔ d_k",
@@ -77,18 +79,30 @@ ONE_PRODUCT = exchanged(
     "N ↔ d_k",
     reason="The traffic is w N d_k (10 B h + 2), in which these factors have no order.",
 )
-test_published = equation("eq-published-traffic", equivalent=ONE_PRODUCT)(both)
-test_per_head = equation("eq-per-head-traffic")(both)
-test_fused = equation("eq-fused-ratio")(both)
-test_grouped = equation("eq-grouped-traffic")(both)
+test_published = equation(
+    "eq-published-traffic", equivalent=ONE_PRODUCT, symbols=r"B, h, N, d_k, w, T_{\text{pub}}"
+)(both)
+test_per_head = equation(
+    "eq-per-head-traffic", symbols=r"B, h, N, d_k, w, T_{\text{per head}}, T_{\text{copy}}"
+)(both)
+test_fused = equation("eq-fused-ratio", symbols=r"B, h, N, d_k, w, T_h, T_{\text{copy}}")(both)
+test_grouped = equation("eq-grouped-traffic", symbols="B, h, N, d_k, w, g, T")(both)
 # The others convert bfloat16, which their formulas do not count; three convert float64 too.
 ONE_WIDTH = {"w": "In every other type of numbers the code moves more, to convert."}
-test_dense = equation("eq-dense-traffic")(wide)
+test_dense = equation(
+    "eq-dense-traffic", symbols=r"B, h, N, d_k, w, T_{\text{dense}}, F_{\text{dense}}"
+)(wide)
 OTHER = exchanged(r"F_{\text{pairs}} ↔ d_k", reason=SOLVED)
 test_dense_operations = equation("eq-dense-flops", equivalent=OTHER)(page)
-test_formula = equation("eq-formula-traffic", fixed=ONE_WIDTH)(page)
-test_library = equation("eq-library-traffic", fixed=ONE_WIDTH)(page)
-test_complex = equation("eq-complex-traffic", fixed=ONE_WIDTH)(page)
+test_formula = equation(
+    "eq-formula-traffic", fixed=ONE_WIDTH, symbols=r"B, h, N, d_k, w, T_{\text{rotate}}"
+)(page)
+test_library = equation(
+    "eq-library-traffic", fixed=ONE_WIDTH, symbols=r"B, h, N, d_k, w, T_{\text{half}}"
+)(page)
+test_complex = equation(
+    "eq-complex-traffic", fixed=ONE_WIDTH, symbols=r"B, h, N, d_k, w, T_{\text{complex}}"
+)(page)
 
 # Their sentences state sizes of examples only.
 test_sentences = sentences("cost")(lambda rng: {})

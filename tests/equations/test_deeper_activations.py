@@ -63,12 +63,14 @@ def test_slopes(rng):
     return cases
 
 
-test_gelu = equation("eq-gelu", equivalent=every("x"))(
+test_gelu = equation("eq-gelu", equivalent=every("x"), symbols=r"x, \operatorname{GELU}, \Phi")(
     lambda rng: [{**case, r"\Phi": normal_cdf} for case in at(*PLACES)(rng)]
 )
-test_phi_erf = equation("eq-phi-erf", equivalent=every("x"))(at(*PLACES))
+test_phi_erf = equation("eq-phi-erf", equivalent=every("x"), symbols=r"x, \Phi")(at(*PLACES))
 # Below -4 almost nothing is left of 1 + tanh, so that rounding decides its digits.
-test_gelu_tanh = equation("eq-gelu-tanh", equivalent=every("x"))(at(*PLACES[1:]))
+test_gelu_tanh = equation(
+    "eq-gelu-tanh", equivalent=every("x"), symbols=r"x, \operatorname{GELU}_{\tanh}"
+)(at(*PLACES[1:]))
 
 
 @equation(
@@ -98,8 +100,9 @@ test_gelu_error = equation(
         r"\operatorname{GELU}(x)\rvert → (\operatorname{GELU}_{\tanh}(x)-"
         r"\operatorname{GELU}(x))": "Where the difference is largest, it is positive.",
     },
+    symbols=r"x, \operatorname{GELU}, \operatorname{GELU}_{\tanh}",
 )(at(*PLACES, 2.699, -2.699))
-test_tanh_tail = equation("eq-tanh-tail")(at(*PLACES))
+test_tanh_tail = equation("eq-tanh-tail", symbols="x, T, u")(at(*PLACES))
 test_swish_minimum = equation("eq-swish-minimum", fixed={"x^*": "There is one minimum."})(
     lambda rng: lowest()
 )

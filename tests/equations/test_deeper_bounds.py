@@ -52,7 +52,9 @@ def with_score(values, theta):
     return {**values, "s": abs(turned @ values["k"])}
 
 
-@equation("eq-abel-bound", first_index=0, names={1: "s"})
+@equation(
+    "eq-abel-bound", first_index=0, names={1: "s"}, symbols=r"q, k, \mathbf{R}, U, h, r, d_k, s"
+)
 def test_abel_bound(rng):
     """Besides free products: some for which one of the three sides is close to the next."""
     d = even(rng, 6)

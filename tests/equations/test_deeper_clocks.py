@@ -21,7 +21,9 @@ MORE += ["drop one: -1 → ∅", "flip sign: - → +"]
 EVEN = "The function of the difference is even."
 
 
-@equation("eq-digits", equivalent=dict.fromkeys(MORE, ZERO))
+@equation(
+    "eq-digits", equivalent=dict.fromkeys(MORE, ZERO), symbols=r"B, D, \operatorname{digit}, m, j"
+)
 def test_digits(rng):
     B, count = int(rng.integers(2, 4)), int(rng.integers(3, 5))
 
@@ -47,7 +49,7 @@ def nearest_readings(alpha, theta, first):
 SELF = {"drop one: +1 → ∅": "An estimate counts its own whole rotations correctly too."}
 
 
-@equation("eq-read-clocks", first_index=0, equivalent=SELF)
+@equation("eq-read-clocks", first_index=0, equivalent=SELF, symbols=r"\theta, i, \hat{m}, \alpha")
 def test_read_clocks(rng):
     b = some_base(rng)
     theta = frequencies(b)
@@ -84,7 +86,7 @@ def test_euler(rng):
 DETERMINANT = {"add transpose: ∅ → ^\\top": "A matrix and its transpose have one determinant."}
 
 
-@equation("eq-vandermonde", first_index=0, equivalent=DETERMINANT)
+@equation("eq-vandermonde", first_index=0, equivalent=DETERMINANT, symbols="Z, z, d")
 def test_vandermonde(rng):
     d = even(rng, 4)
     theta = frequencies(some_base(rng), d)
@@ -107,7 +109,7 @@ def test_position_complex(rng):
     return {"c": rows @ rows.T, "m": range(2, 6), "n": range(4), r"\theta": theta}
 
 
-@equation("eq-g-integral", approx=0.0004)
+@equation("eq-g-integral", approx=0.0004, symbols="r, b, d, g")
 def test_g_integral(rng):
     b, d = float(rng.uniform(5000, 20_000)), 2 * int(rng.integers(1500, 2500))
     return {"r": int(rng.integers(2, 40)), "b": b, "d": d, "g": g(b, d)}
@@ -141,6 +143,7 @@ def test_substitution(rng):
     approx=0.005,
     fixed={r"\gamma": "It is Euler's constant."},
     equivalent={"argument off by one: r → r+1": "Ci is small at r, as the sentence says."},
+    symbols=r"r, b, \gamma, \operatorname{Ci}",
 )
 def test_log_decay(rng):
     return {
@@ -192,7 +195,7 @@ def test_commutator(rng):
     return {"E": E, "J": J, "K": slopes.numpy()}
 
 
-@equation("eq-repeat")
+@equation("eq-repeat", symbols=r"m, n, \nu, \theta")
 def test_repeat(rng):
     m, n, nu = int(rng.integers(2, 15)), int(rng.integers(20, 40)), int(rng.integers(2, 9))
     values, theta = {"m": m, "n": n, r"\nu": nu}, 2 * math.pi * nu / (n - m)

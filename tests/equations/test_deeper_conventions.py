@@ -42,14 +42,14 @@ def check(label, reason="", *changes, **options):
     return equation(label, first_index=0, equivalent=equivalent, **options)(one_plane)
 
 
-test_alias = check("eq-rope-alias")
+test_alias = check("eq-rope-alias", symbols=r"R, \theta, m")
 test_columns = check("eq-columns", names={1: r"y^\top"})
 test_wrong_side = check("eq-wrong-side", names={1: "y'"})
-test_flip = check("eq-flip")
+test_flip = check("eq-flip", symbols=r"F, R, \alpha")
 ADD = r"add transpose: ∅ → ^\top"
 SYMMETRIC = "H is symmetric."
-test_split = check("eq-split", fixed={"H": SYMMETRIC})
-test_split_symmetric = check("eq-split-symmetric", SYMMETRIC, ADD)
+test_split = check("eq-split", fixed={"H": SYMMETRIC}, symbols="M, a, c, H, I, J")
+test_split_symmetric = check("eq-split-symmetric", SYMMETRIC, ADD, symbols="M, H, u, v")
 test_pass_through = check(
     "eq-pass-through",
     SYMMETRIC,
@@ -72,7 +72,9 @@ def factors(rng):
     return {r"\hat{R}": hat(d_k), r"\mathbf{R}": rotation_of_all_pairs(theta), **every}
 
 
-test_factors = equation("eq-factors", first_index=0)(factors)
+test_factors = equation(
+    "eq-factors", first_index=0, symbols=r"\hat{R}, \mathbf{R}, m, d_k, \theta"
+)(factors)
 
 
 @equation("eq-factor-rules", names={3: "Y"})
@@ -91,7 +93,9 @@ def test_factor_rules(rng):
     return cases
 
 
-test_high_dimension = equation("eq-rope-high", first_index=0)(factors)
+test_high_dimension = equation(
+    "eq-rope-high", first_index=0, symbols=r"\hat{R}, \mathbf{R}, m, n, d_k, \theta"
+)(factors)
 
 
 @equation("eq-before-blocks", first_index=0, names={1: "T_{m,n,i,j}"})

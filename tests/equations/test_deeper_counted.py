@@ -27,10 +27,15 @@ def sizes(rng):
     }
 
 
-test_parameters_parts = equation("eq-parameters-parts")(sizes)
+test_parameters_parts = equation(
+    "eq-parameters-parts", symbols=r"d, d_f, P_{\text{att}}, P_{\text{ff}}, P_{\text{norm}}"
+)(sizes)
 
 
-test_parameters_stacks = equation("eq-parameters-stacks")(sizes)
+test_parameters_stacks = equation(
+    "eq-parameters-stacks",
+    symbols=r"L, P_{\text{att}}, P_{\text{ff}}, P_{\text{norm}}, P_{\text{stacks}}",
+)(sizes)
 
 
 def counted(rng, *, cross):

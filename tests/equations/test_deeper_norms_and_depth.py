@@ -35,9 +35,22 @@ def page(rng):
     }
 
 
-test_norm_jacobian_proof = equation("eq-norm-jacobian-proof")(page)
-test_deep_constants = equation("eq-deep-constants")(page)
-test_deep_balance = equation("eq-deep-balance")(page)
+test_norm_jacobian_proof = equation("eq-norm-jacobian-proof", symbols=r"y, d, I, \sigma, z")(page)
+test_deep_constants = equation(
+    "eq-deep-constants", names={1: r"\alpha"}, symbols=r"L, \alpha, \beta"
+)(page)
+
+
+@equation("eq-deep-balance")
+def test_deep_balance(rng):
+    """For the library's constants, and for both made larger by one factor."""
+    blocks = int(rng.integers(2, 200))
+    alpha, beta = deepnorm_constants(blocks)
+    factor = float(rng.uniform(1.5, 3))
+    return [
+        {"L": blocks, r"\alpha": alpha, r"\beta": beta},
+        {"L": blocks, r"\alpha": factor * alpha, r"\beta": factor * beta},
+    ]
 
 
 @equation("eq-eps-radius")
@@ -100,7 +113,12 @@ def measured_steps(rng):
 test_pre_step = equation("eq-pre-step", first_index=0, draws=2, sampling_error=1e-2)(measured_steps)
 OTHER = exchanged("G ↔ v", reason=SOLVED)
 test_pre_telescope = equation(
-    "eq-pre-telescope", first_index=0, draws=2, sampling_error=3e-2, equivalent=OTHER
+    "eq-pre-telescope",
+    first_index=0,
+    draws=2,
+    sampling_error=3e-2,
+    equivalent=OTHER,
+    symbols="G, v, l, L",
 )(measured_steps)
 
 

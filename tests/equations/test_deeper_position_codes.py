@@ -35,7 +35,7 @@ def test_self_or_other(rng):
     return {"B": B, "c": c, "a": B[0, 0] - c[0], "m": range(N), "n": range(N)}
 
 
-@equation("eq-wave-step", first_index=0)
+@equation("eq-wave-step", first_index=0, symbols=r"P, \theta, m")
 def test_wave_step(rng):
     def wave(theta):
         angles = theta * np.arange(N + 1)

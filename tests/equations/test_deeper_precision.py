@@ -25,11 +25,21 @@ def symbols(rng):
     return found | {"z": z, "w": w, "c": np.cos(angles), "s": np.sin(angles), r"\tilde{x}": quarter}
 
 
-test_dense = equation("eq-form-dense", first_index=0)(symbols)
-test_block = equation("eq-form-block", first_index=0)(symbols)
-test_quarter_turn = equation("eq-quarter-turn", first_index=0)(symbols)
-test_elementwise = equation("eq-form-elementwise", first_index=0)(symbols)
-test_complex = equation("eq-form-complex", first_index=0)(symbols)
+test_dense = equation("eq-form-dense", first_index=0, symbols=r"m, \theta, d_k, \mathbf{R}, R")(
+    symbols
+)
+test_block = equation("eq-form-block", first_index=0, symbols=r"x, m, y, \theta, i, \mathbf{R}, R")(
+    symbols
+)
+test_quarter_turn = equation(
+    "eq-quarter-turn", first_index=0, symbols=r"x, m, \theta, i, c, s, \tilde{x}"
+)(symbols)
+test_elementwise = equation("eq-form-elementwise", first_index=0, symbols=r"x, y, c, s, \tilde{x}")(
+    symbols
+)
+test_complex = equation("eq-form-complex", first_index=0, symbols=r"x, m, y, \theta, i, z, w")(
+    symbols
+)
 
 
 def bindings(rng):

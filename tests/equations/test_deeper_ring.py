@@ -26,6 +26,7 @@ def test_ring_contiguous(rng):
     "eq-ring-zigzag",
     fixed={"C": "All ranks have the same work."},
     equivalent={"index off by one: r → {r+1}": "All ranks have the same work."},
+    symbols="r, a, P, N, C",
 )
 def test_ring_zigzag(rng):
     P, a = int(rng.integers(3, 6)), int(rng.integers(2, 5))
@@ -66,7 +67,9 @@ def traffic(rng):
     return {"P": P, "N": N, "d_k": d_k, **names}
 
 
-test_ring_traffic = equation("eq-ring-traffic")(traffic)
+test_ring_traffic = equation(
+    "eq-ring-traffic", symbols=r"P, N, d_k, T_{\text{forward}}, T_{\text{backward}}"
+)(traffic)
 
 
 @equation("eq-ring-overlap", names={1: r"\tau"})

@@ -16,7 +16,7 @@ test_general_variance = equation("eq-general-variance", first_index=0, fixed=COV
 test_rest = equation("eq-rest", first_index=0)(weights)
 
 
-@equation("eq-jacobian-variance", first_index=0, fixed=JACOBIAN)
+@equation("eq-jacobian-variance", first_index=0, fixed=JACOBIAN, symbols=r"p, J, N, u, \bar{u}")
 def test_jacobian_variance(rng):
     values = weights(rng)
     N = values["N"]
@@ -25,7 +25,7 @@ def test_jacobian_variance(rng):
     return [{**values, "u": u, r"\bar{u}": values["p"] @ u} for u in vectors]
 
 
-@equation("eq-jacobian-bounds", first_index=0, fixed=JACOBIAN)
+@equation("eq-jacobian-bounds", first_index=0, fixed=JACOBIAN, symbols="J, r")
 def test_jacobian_bounds(rng):
     # Two keys reach the upper bound; many equal weights come near the lower one, one key meets it.
     edges = [of_weights(np.full(90, 1 / 90)), of_weights(np.eye(N)[2])]
@@ -36,6 +36,7 @@ def test_jacobian_bounds(rng):
     "eq-gershgorin",
     first_index=0,
     fixed={"abs": "Beside its diagonal the matrix has no positive entry.", **JACOBIAN},
+    symbols=r"p, J, N, n, u, \lambda",
 )
 def test_gershgorin(rng):
     # The argument holds for every eigenvector with λ > 0; only some make its inequalities strict.
@@ -67,8 +68,12 @@ def some_gaps(rng):
     return [leading_scores(rng), leading_scores(rng, length=2), leading_scores(rng, tied=True)]
 
 
-test_rest_ratio = equation("eq-rest-ratio", first_index=0)(some_gaps)
-test_gap_bound = equation("eq-gap-bound", first_index=0)(some_gaps)
+test_rest_ratio = equation("eq-rest-ratio", first_index=0, symbols=r"p, r, N, n, s, \Delta")(
+    some_gaps
+)
+test_gap_bound = equation("eq-gap-bound", first_index=0, symbols=r"r, N, \Delta, r_{\max}")(
+    some_gaps
+)
 
 
 def query_and_keys(rng):

@@ -152,7 +152,9 @@ def test_wave_curvature(rng):
     return {"a": a, "c": c, r"\theta": theta, "x": x, "b": b, "i": range(PAIRS)}
 
 
-@equation("eq-wave-amplitude", first_index=0, equivalent=bars(WAVE))
+@equation(
+    "eq-wave-amplitude", first_index=0, equivalent=bars(WAVE), symbols=r"a, c, \theta, x, \rho, i"
+)
 def test_wave_amplitude(rng):
     a, c = rng.normal(size=(2, PAIRS))
     theta, x = rng.uniform(0.2, 1, size=PAIRS), float(rng.uniform(1, 9))
@@ -186,7 +188,7 @@ def test_by_parts_stretch(rng):
     return {r"\kappa": stretch(by_parts(s)), r"\gamma": gamma, **known}
 
 
-@equation("eq-stretch-limits", first_index=0)
+@equation("eq-stretch-limits", first_index=0, names={1: r"\kappa_i"})
 def test_stretch_limits(rng):
     draws = []
     for s in (scale(rng), 1.0, 1.0 + 1e-6, 1e6):
@@ -219,7 +221,7 @@ def test_leader_factor(rng):
     return {"s": s, r"\Delta": lead, "N": others, "f": (lead + math.log(s)) / lead, "A": A}
 
 
-@equation("eq-longrope-factor")
+@equation("eq-longrope-factor", symbols=r"s, L_0, \mu")
 def test_longrope_factor(rng):
     s, length = scale(rng), int(rng.integers(200, 900))
     return {"s": s, "L_0": length, r"\mu": longrope_attention_factor(s, length)}

@@ -205,7 +205,10 @@ def test_two_maps(rng):
 SHEAR = "The sentence before it says that G is this shear."
 
 
-@equation("eq-shear", first_index=0, names={1: "s_{mn}"}, fixed={"G": SHEAR})
+EVERY_G = {"text of eq-two-maps": "It holds for every G, and its own check refuses this display."}
+
+
+@equation("eq-shear", first_index=0, names={1: "s_{mn}"}, fixed={"G": SHEAR}, equivalent=EVERY_G)
 def test_shear(rng):
     G = np.array([[1.0, 1.0], [0.0, 1.0]])
     q, k = rng.normal(size=(2, 2))

@@ -69,16 +69,27 @@ RULES = {
     r"exchange everywhere: \alpha ↔ \beta": "Rotations of a plane commute.",
 }
 test_goal = equation("eq-rope-goal", names={1: r"\sqrt{d_k} S_{mn}"}, first_index=0)(pairs)
-test_rotation = equation("eq-rotation")(plane)
-test_rotation_rules = equation("eq-rotation-rules", equivalent=RULES)(plane)
-test_two_dimensions = equation("eq-rope-2d", names={1: "s_{mn}"}, first_index=0)(plane)
-test_angle = equation("eq-rope-angle", names={1: "s_{mn}"}, first_index=0)(plane)
-test_dot_complex = equation("eq-dot-complex", first_index=0)(plane)
+test_rotation = equation("eq-rotation", symbols=r"\alpha, R")(plane)
+test_rotation_rules = equation(
+    "eq-rotation-rules", equivalent=RULES, symbols=r"\alpha, \beta, R, I"
+)(plane)
+test_two_dimensions = equation(
+    "eq-rope-2d", names={1: "s_{mn}"}, first_index=0, symbols=r"q, k, \theta, m, n, R, s"
+)(plane)
+test_angle = equation(
+    "eq-rope-angle",
+    names={1: "s_{mn}"},
+    first_index=0,
+    symbols=r"q, k, \varphi_q, \varphi_k, \theta, m, n, R, s",
+)(plane)
+test_dot_complex = equation("eq-dot-complex", first_index=0, symbols="x, y, z, w")(plane)
 test_complex_score = equation("eq-rope-complex-score", names={1: r"\sigma_{mn}"}, first_index=0)(
     plane
 )
-test_score = equation("eq-rope-score", first_index=0)(sequence)
-test_sum = equation("eq-rope-sum", first_index=0)(pairs)
+test_score = equation(
+    "eq-rope-score", first_index=0, symbols=r"x, W^Q, W^K, q, k, S, m, n, d_k, \mathbf{R}"
+)(sequence)
+test_sum = equation("eq-rope-sum", first_index=0, symbols=r"z, w, S, m, n, \theta, d_k")(pairs)
 test_value_back = equation("eq-rope-value-back", names={1: "o_m"}, first_index=0)(sequence)
 
 
@@ -107,7 +118,7 @@ def test_gauge(rng):
     return {**values, "Y": Y}
 
 
-@equation("eq-rope-matrix", first_index=0)
+@equation("eq-rope-matrix", first_index=0, symbols=r"\mathbf{R}, R, m, \theta, b, d_k, i")
 def test_matrix(rng):
     return [{**pairs(rng, d_k), "i": range(d_k // 2)} for d_k in (6, 8)]
 

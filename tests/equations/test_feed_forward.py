@@ -22,7 +22,12 @@ from shared_feed_forward import (
 )
 
 
-@equation("eq-ffn", broadcast=True, equivalent=every("X"))
+@equation(
+    "eq-ffn",
+    broadcast=True,
+    equivalent=every("X"),
+    symbols=r"X, W_1, W_2, b_1, b_2, \operatorname{FFN}, f",
+)
 def test_ffn(rng):
     cases = []
     for activation, f in PLAIN.items():
@@ -32,7 +37,13 @@ def test_ffn(rng):
     return cases
 
 
-@equation("eq-ffn-units", first_index=0, vectors="row", equivalent=every("x"))
+@equation(
+    "eq-ffn-units",
+    first_index=0,
+    vectors="row",
+    equivalent=every("x"),
+    symbols=r"x, b_2, d_f, k, c, v, \operatorname{FFN}, f",
+)
 def test_ffn_units(rng):
     net, parts = layer(rng, "gelu", int(rng.integers(5, 9)))
     units = {"k": parts["W_1"].T, "c": parts["b_1"], "v": parts["W_2"], "b_2": parts["b_2"]}
@@ -122,7 +133,7 @@ def test_parity(rng):
     return {"P": counted(gated), "d": d, "d_f": 4 * d, "d_g": parity_width(d)}
 
 
-@equation("eq-product", names={1: "y"}, first_index=0)
+@equation("eq-product", names={1: "y"}, first_index=0, symbols="x, f, y")
 def test_product(rng):
     """The library's gated layer with two units, one for each sign of the first feature."""
     cases = []

@@ -27,7 +27,7 @@ def test_reach_pairs(rng):
     return {"N": values["N"], "W": values["W"], "P": int(values["M"].sum())}
 
 
-@equation("eq-reach-depth")
+@equation("eq-reach-depth", symbols="N, W, L")
 def test_reach_depth(rng):
     def deepest(N, W):
         mask, reached, depth = sliding_window_mask(N, window=W).double(), torch.eye(N)[-1], 0

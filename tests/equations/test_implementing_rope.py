@@ -34,7 +34,7 @@ def test_layout_matrices(rng):
 test_sentences = sentences("implementing-rope")(lambda rng: with_layouts(rng, frequencies(rng)))
 
 
-@equation("eq-layout-permutation", first_index=0)
+@equation("eq-layout-permutation", first_index=0, symbols=r"x, d_k, i, \Pi, I")
 def test_layout_permutation(rng):
     values = common(rng)
     return values | {r"\Pi": permutation(values["d_k"]), "I": np.eye(values["d_k"])}

@@ -67,7 +67,9 @@ def without_position(rng):
     return found
 
 
-test_latent = equation("eq-latent", first_index=0)(without_position)
+test_latent = equation(
+    "eq-latent", first_index=0, symbols="W^{UK}, W^{UV}, W^{DKV}, x, c, n, k, v, j"
+)(without_position)
 test_absorbed = equation("eq-absorbed", first_index=0, draws=2, names={1: "s_{mn}", 2: "o_m"})(
     without_position
 )

@@ -61,11 +61,11 @@ def check(label, **options):
     return bind(lambda rng: page(rng, rule) if rule else page(rng))
 
 
-test_pair_turns = check("eq-pair-turns")
+test_pair_turns = check("eq-pair-turns", symbols=r"d_k, b, i, L_0, \theta, \nu")
 test_stretch = check("eq-stretch", names={2: r"\varphi_i"})
-test_pi = check("eq-pi")
-test_ntk_stretch = check("eq-ntk-stretch")
-test_by_parts = check("eq-by-parts")
+test_pi = check("eq-pi", symbols=r"i, s, \kappa")
+test_ntk_stretch = check("eq-ntk-stretch", symbols=r"d_k, i, s, \kappa")
+test_by_parts = check("eq-by-parts", symbols=r"i, s, \theta, \theta', \nu, \alpha, \beta, \gamma")
 test_yarn_temperature = check("eq-yarn-temperature", names={1: "A"})
 
 

@@ -20,11 +20,11 @@ def check(label, **options):
     return equation(label, first_index=0, **options)(page)
 
 
-test_head_projections = check("eq-head-projections")
-test_head = check("eq-head")
-test_mha = check("eq-mha")
-test_sum_of_heads = check("eq-sum-of-heads")
-test_value_output = check("eq-value-output")
+test_head_projections = check("eq-head-projections", symbols="X, Q, K, V, W^Q, W^K, W^V, j")
+test_head = check("eq-head", symbols="d_k, Q, K, V, H, j")
+test_mha = check("eq-mha", symbols=r"h, X, W^O, H, C, \operatorname{MHA}, \operatorname{concat}")
+test_sum_of_heads = check("eq-sum-of-heads", symbols="h, W^O, U, H, C")
+test_value_output = check("eq-value-output", symbols=r"h, X, W^V, U, A, \operatorname{MHA}")
 
 
 def layer_with(values):
@@ -72,7 +72,7 @@ def test_gauge_score(rng):
     return {**values, "B": bilinear_forms(values)}
 
 
-@equation("eq-bilinear", first_index=0)
+@equation("eq-bilinear", first_index=0, symbols="d_k, x, W^Q, W^K, j, m, n, S")
 def test_bilinear(rng):
     values = page(rng)
     N, h = values["N"], values["h"]
@@ -81,14 +81,11 @@ def test_bilinear(rng):
     return [{**values, **indices, "j": j, "S": scores[j]} for j in (0, h - 1)]
 
 
-SQUARE = {"exchange name: K → Q": "The bound holds for this product as well."}
-
-
 @equation(
     "eq-bilinear-rank",
     first_index=0,
-    equivalent=SQUARE,
     identity={1: "It is stated for any two matrices; eq-bilinear says what the product is."},
+    symbols="d_k, W^Q, W^K, j",
 )
 def test_bilinear_rank(rng):
     values = page(rng)

@@ -45,10 +45,15 @@ def earlier(rng):
     return [{**values, "m": m, "n": range(m + 1)} for m in range(1, N)]
 
 
-test_relative_goal = equation("eq-relative-goal", first_index=0)(page)
-test_relative_bias = equation("eq-relative-bias", first_index=0)(page)
+test_relative_goal = equation("eq-relative-goal", first_index=0, symbols="x, g, S, m, n")(page)
+test_relative_bias = equation(
+    "eq-relative-bias", first_index=0, symbols="q, k, B, b, S, d_k, m, n"
+)(page)
 test_alibi_appended = equation(
-    "eq-alibi-appended", first_index=0, fixed={"n": "The sentence before it says n ≤ m."}
+    "eq-alibi-appended",
+    first_index=0,
+    fixed={"n": "The sentence before it says n ≤ m."},
+    symbols="B, m, n, s",
 )(earlier)
 
 

@@ -112,6 +112,7 @@ test_sphere = equation(
     "eq-sphere",
     equivalent={r"another symbol: y → {u}, after \lVert": "The length of u is √d, too."},
     fixed=ONES | PROJECTION,
+    symbols="x, y, d, u, P",
 )(token)
 
 
@@ -135,8 +136,14 @@ def with_gain(rng):
     }
 
 
-test_layer_norm = equation("eq-layer-norm", first_index=0)(with_gain)
-test_rms_norm = equation("eq-rms-norm", first_index=0)(with_gain)
+test_layer_norm = equation(
+    "eq-layer-norm",
+    first_index=0,
+    symbols=r"x, j, \mu, \sigma, g, b, \epsilon, \operatorname{LayerNorm}",
+)(with_gain)
+test_rms_norm = equation(
+    "eq-rms-norm", first_index=0, symbols=r"x, d, j, g, \epsilon, \operatorname{RMSNorm}"
+)(with_gain)
 
 
 @equation("eq-placements")

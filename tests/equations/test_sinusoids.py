@@ -32,11 +32,15 @@ def check(label, **options):
 
 EVEN = "An inner product is symmetric, and the cosine is even."
 TURNED = "turn difference: n-m → m-n"
-test_requirement = check("eq-position-requirement", equivalent={TURNED: EVEN})
-test_pe = check("eq-pe")
-test_wavelength = check("eq-wavelength")
-test_shift = check("eq-shift")
-test_g = check("eq-g", equivalent={f"{TURNED}, after {before}": EVEN for before in ("((", "g(")})
+test_requirement = check("eq-position-requirement", equivalent={TURNED: EVEN}, symbols="P, g, m, n")
+test_pe = check("eq-pe", symbols=r"b, d, \theta, P, m, i")
+test_wavelength = check("eq-wavelength", symbols=r"b, d, B, \theta, i, \lambda")
+test_shift = check("eq-shift", symbols=r"d, \theta, P, m, \delta, R, T")
+test_g = check(
+    "eq-g",
+    equivalent={f"{TURNED}, after {before}": EVEN for before in ("((", "g(")},
+    symbols=r"d, \theta, P, g, m, n",
+)
 test_four_terms = check("eq-four-terms", names={1: "s_{mn}"})
 
 
@@ -58,6 +62,7 @@ test_shift_pair = equation("eq-shift-pair", vectors="row", equivalent=FREE)(pair
     first_index=0,
     vectors="row",
     equivalent={rf"{TURNED}, after \cos((": EVEN},
+    symbols=r"d, \theta, P, m, n, C, a, c",
 )
 def test_relative_score(rng):
     values = page(rng)

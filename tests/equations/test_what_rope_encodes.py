@@ -26,14 +26,18 @@ def page(rng):
     return {**values, r"\lambda": 2 * np.pi / values[r"\theta"], "i": range(values["d_k"] // 2)}
 
 
-@equation("eq-waves", first_index=0)
+@equation(
+    "eq-waves", first_index=0, symbols=r"q, k, z, w, \rho, \varphi, \theta, \mathbf{R}, d_k, r"
+)
 def test_waves(rng):
     return {**page(rng), "r": range(-2, 5)}
 
 
-test_wavelengths = equation("eq-rope-wavelengths", first_index=0)(page)
-test_dilution = equation("eq-dilution")(page)
-test_lead = equation("eq-lead")(page)
+test_wavelengths = equation(
+    "eq-rope-wavelengths", first_index=0, symbols=r"\theta, b, d_k, \lambda, i"
+)(page)
+test_dilution = equation("eq-dilution", names={1: "A"}, symbols=r"A, N, \Delta")(page)
+test_lead = equation("eq-lead", names={1: r"\Delta"}, symbols=r"A, N, \Delta")(page)
 
 
 def signs(rng, d=None):
@@ -114,7 +118,13 @@ SAME = {
     r"another symbol: k → {q}, after \lVert": "A rotated key has the same length.",
     "turn difference: r-r_0 → r_0-r": "The cosine is even.",
 }
-test_look_far = equation("eq-look-far", first_index=0, somewhere=ONCE, equivalent=SAME)(looking_far)
+test_look_far = equation(
+    "eq-look-far",
+    first_index=0,
+    somewhere=ONCE,
+    equivalent=SAME,
+    symbols=r"q, k, w, \theta, \mathbf{R}, d_k, r_0, r",
+)(looking_far)
 
 
 @equation("eq-p-rope", first_index=0)

@@ -58,8 +58,12 @@ ANY_BIAS = {
     **PERMUTATION,
     **dict.fromkeys(("transpose everywhere: B", "inverse everywhere: B"), FOR_EVERY),
 }
-test_stack_equivariance = equation("eq-stack-equivariance", equivalent=ANY_ORDER)(page)
-test_bias_permuted = equation("eq-bias-permuted", equivalent=ANY_BIAS)(page)
+test_stack_equivariance = equation(
+    "eq-stack-equivariance", equivalent=ANY_ORDER, symbols=r"X, \operatorname{Stack}, \Pi"
+)(page)
+test_bias_permuted = equation(
+    "eq-bias-permuted", equivalent=ANY_BIAS, symbols=r"X, B, \Pi, \operatorname{Attention}"
+)(page)
 
 
 @equation("eq-nope-counter", first_index=0)
@@ -79,13 +83,13 @@ def test_nope_counter(rng):
     return found
 
 
-@equation("eq-position-bias", first_index=0)
+@equation("eq-position-bias", first_index=0, symbols="B, S, q, k, d_k, m, n")
 def test_position_bias(rng):
     values = page(rng)
     return {**values, "S": library_scores(values["q"], values["k"], values["B"]), **INDICES}
 
 
-@equation("eq-position-rotate", first_index=0)
+@equation("eq-position-rotate", first_index=0, symbols="S, q, k, d_k, f, m, n")
 def test_position_rotate(rng):
     values = page(rng)
     rotated = (np.stack([values["f"](m, values[y][m]) for m in range(N)]) for y in "qk")

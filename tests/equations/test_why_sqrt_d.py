@@ -41,16 +41,20 @@ test_log_derivative = equation("eq-log-derivative", names={1: "L_{nl}"}, first_i
 )
 
 
-@equation("eq-dot-square", names={1: r"\mathbb{E}[s^2]"}, first_index=0)
-def test_dot_square(rng):
-    """Correlated entries and means that are not 0: these steps need independence alone."""
-    values = mixed(rng)
+def with_products(values):
+    """With the library's score of q and k, times √d_k, as s."""
     root = np.sqrt(values["d_k"])
 
     def dot_product(q, k):
         return float(library_scores(q[None], k[None])[0, 0] * root)
 
     return {**values, "s": depends("q", "k", dot_product)}
+
+
+@equation("eq-dot-square", names={1: r"\mathbb{E}[s^2]"}, first_index=0)
+def test_dot_square(rng):
+    """Correlated entries and means that are not 0: these steps need independence alone."""
+    return with_products(mixed(rng))
 
 
 @equation("eq-jacobian-other", names={1: "J_{nl}"}, first_index=0, fixed=SYMMETRIC)
@@ -81,12 +85,12 @@ def test_score_gradient(rng):
     return {**given, "v": v, "g": g, "o": depends("s", output), r"\mathcal{L}": loss}
 
 
-@equation("eq-dot-mean", first_index=0)
+@equation("eq-dot-mean", names={1: r"\mathbb{E}[s]"}, first_index=0)
 def test_dot_mean(rng):
     # Means that are not 0, so that every term counts.
     d_k = int(rng.integers(2, 5))
     q, k = (Random(rng.normal(size=2).tolist(), SKEWED[1], shape=(d_k,)) for _ in range(2))
-    return {"q": q, "k": k, "d_k": d_k}
+    return with_products({"q": q, "k": k, "d_k": d_k})
 
 
 def independent(rng):
@@ -95,7 +99,12 @@ def independent(rng):
     return {"q": q, "k": k, "d_k": d_k, "D": float(rng.uniform(1.5, 4))}
 
 
-test_dot_variance = equation("eq-dot-variance", first_index=0)(independent)
+CENTRED = {"text of eq-dot-square": "The means are 0, so that the mean square is the variance."}
+
+
+@equation("eq-dot-variance", names={1: r"\operatorname{Var}[s]"}, first_index=0, equivalent=CENTRED)
+def test_dot_variance(rng):
+    return with_products(independent(rng))
 
 
 @equation("eq-mean-gap", draws=2)

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from texcheck import Excluded, RefutedError, Silent, depends
 from texcheck.errors import LatexError
 from texcheck.formulas import Check
 from texcheck.misprints import misprints_everywhere
-from texcheck.mutate import verdicts_of
+from texcheck.mutate import report, verdicts_of
 from texcheck.named import with_names
+from texcheck.trial import only
 from texcheck.unchanged import says_the_same
 
 KINDS = {
@@ -127,6 +129,66 @@ def test_a_name_stands_before_its_statement():
     assert with_names("\\left(a + b\\right) c = d", {1: "s"}).startswith("s = \\left(")
     with pytest.raises(LatexError, match="no statement 3"):
         with_names(lines, {3: "s"})
+
+
+def test_a_statement_that_begins_with_its_name_stays_as_it_is():
+    assert with_names("S_{mn} = a", {1: "S_{m n}"}) == "S_{mn} = a"
+    assert with_names("S_m = a", {1: "S_{mn}"}) == "S_{mn} = S_m = a"
+
+
+def products(rng):
+    """One function for two displays of a page."""
+    a, b = rng.uniform(1, 2, size=2)
+    return {"a": a, "b": b, "c": a + b, "d": a + b**2}
+
+
+PAGE = {"eq-c": "c = a + b", "eq-d": "d = a + b^2", "eq-e": r"1 + 1 = 2"}
+
+
+def of_page(name, **options):
+    return Check(name, products, OPTIONS, **options)
+
+
+def exchanged(check):
+    others = {name: text for name, text in PAGE.items() if name != check.name}
+    found = verdicts_of(check, PAGE[check.name], everywhere=True, others=others)
+    return {one.mutant.change for one in found if not one.caught}
+
+
+def test_another_text_of_the_page_is_refused_where_a_check_says_its_symbols():
+    assert exchanged(of_page("eq-c")) == {"text of eq-d", "text of eq-e"}
+    assert exchanged(of_page("eq-c", symbols="a, b, c")) == set()
+    with pytest.raises(RefutedError, match="does not have b, which is one of its symbols="):
+        of_page("eq-c", symbols="a, b").run("a = a + 0")
+    with pytest.raises(LatexError, match="unknown symbol d"):
+        of_page("eq-c", symbols="a, b, c").run(PAGE["eq-d"])
+    with pytest.raises(ValueError, match=r"symbols= names \['x'\]"):
+        of_page("eq-c", symbols="a, x").run(PAGE["eq-c"])
+
+
+def test_another_text_is_refuted_where_a_side_is_bound_and_can_have_a_reason():
+    assert exchanged(of_page("eq-c", names={1: "c"})) == set()
+    excused = of_page("eq-c", equivalent=dict.fromkeys(["text of eq-d", "text of eq-e"], "why"))
+    others = {"eq-d": PAGE["eq-d"], "eq-e": PAGE["eq-e"]}
+    found = verdicts_of(excused, PAGE["eq-c"], everywhere=True, others=others)
+    assert report(found)[1]
+    others["eq-e"] = "1 + 1 = 3"
+    found = verdicts_of(excused, PAGE["eq-c"], everywhere=True, others=others)
+    assert "error: eq-c: text of eq-e: no survivor" in report(found)[0]
+    # Where no other texts are tried, such a reason is not asked for.
+    assert report(verdicts_of(excused, PAGE["eq-c"], everywhere=True))[1]
+
+
+def test_symbols_may_stand_for_functions_and_what_others_follow():
+    def values(rng):
+        x = rng.normal(size=3)
+        square = depends("x", lambda x: np.asarray(x) ** 2)
+        return {"x": x, "s": square, "f": np.sin, "u": 1.0, "i": range(1, 4)}
+
+    text = r"s_i = x_i^2, \quad f(x_i) = \sin x_i \quad \text{for} \quad i = 1, 2, 3"
+    Check("f", values, OPTIONS, symbols="x, s, f, i").run(text)
+    assert only(Silent(a=1, b=2), ["a"]) == Silent(a=1)
+    assert isinstance(only(Excluded(a=1, b=2), ["a"]), Excluded)
 
 
 def test_what_fails_is_told_with_the_values_of_the_name():

@@ -56,6 +56,7 @@ def equation(
     names: Mapping[int, str] | None = None,
     remark: Mapping[str, str] | None = None,
     identity: Mapping[int, str] | None = None,
+    symbols: str = "",
     **options: Any,
 ) -> Decorator:
     """Bind the printed equation ``label`` to values and execute its text.
@@ -68,8 +69,9 @@ def equation(
     statement is about, where the page says it in words: it is executed as ``S_{mn} = …``, with S
     from the library. ``remark={"the scores": "why"}`` says why words are true that no statement
     has, where no value of the check is named by them, and ``identity={1: "why"}`` why a statement
-    that holds whatever its symbols are has no such name. Other options are those of
-    ``texcheck.check``.
+    that holds whatever its symbols are has no such name. ``symbols="S, q, k"`` says which symbols
+    the display has, where the function serves several: the check gives it these alone, and each
+    must be printed. Other options are those of ``texcheck.check``.
     """
 
     def decorate(function: Binding) -> Callable[[], None]:
@@ -86,6 +88,7 @@ def equation(
             names=names or {},
             remark=remark or {},
             identity=identity or {},
+            symbols=symbols,
         )
         return registered(check)
 

@@ -3,7 +3,8 @@ r"""Plant misprints in the formulas of the pages: the checks must notice them.
 python -m bookcheck.equations.mutate                 of all pages, in two processes
 python -m bookcheck.equations.mutate attention    of one page
 python -m bookcheck.equations.mutate --everywhere attention
-                                                  those alone in all places of a display at once
+                                                  those alone in all places of a display at once,
+                                                  and the texts of other labels of its page
 """
 
 from __future__ import annotations
@@ -43,6 +44,17 @@ def displays_of(path: str) -> Iterator[tuple[Check, str]]:
             yield check, text
 
 
+def other_texts(check: Check) -> dict[str, str]:
+    """The texts of the other displays of the same page, by their labels."""
+    known = printed()
+    page = known[check.name].page
+    return {
+        label: other.text
+        for label, other in known.items()
+        if other.page == page and label != check.name
+    }
+
+
 def files_of(pages: Sequence[str]) -> list[Path]:
     """The files that check some pages, or all of them, the largest first."""
     stems = [page.replace("/", "_").replace("-", "_") for page in pages] or [""]
@@ -60,13 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--everywhere",
         action="store_true",
-        help="plant only those that are made in all places of a symbol of a display at once",
+        help="plant only those that are made in all places of a symbol of a display at once, and "
+        "the texts of other labels of its page",
     )
     options = parser.parse_args(arguments)
     started = time.monotonic()
     paths = [str(path) for path in files_of(options.pages)]
     found = [] if options.everywhere else verdicts(formulas_of, paths, options.jobs)
-    found += verdicts(displays_of, paths, options.jobs, everywhere=True)
+    found += verdicts(displays_of, paths, options.jobs, everywhere=True, others=other_texts)
     if not found and not options.pages:
         print("no formula has a check", file=sys.stderr)
         return 1
