@@ -116,16 +116,25 @@ def visit(browser, url, early, width):
     context = browser.new_context(viewport={"width": width, "height": SIZES[width]})
     late_faces = all_faces_but(early)
     held = []
+    are_held = True
+
+    def hold(route):
+        if are_held:
+            held.append(route)
+        else:
+            route.continue_()
+
     try:
         context.add_init_script(NOTE_SHIFTS)
         page = context.new_page()
-        page.route(late_faces, lambda route: held.append(route))
+        page.route(late_faces, hold)
         page.goto(url, wait_until="domcontentloaded")
         page.wait_for_function(LETTERS_ARE_DRAWN)
         wait_until_drawn(page)
+        # A face that scripts ask for only now is not held, else the page would wait for it for ever.
+        are_held = False
         for route in held:
             route.continue_()
-        page.unroute(late_faces)
         page.wait_for_load_state("load")
         page.evaluate(SETTLED)
         return page.evaluate(EARLY_FACES_WERE_LATE, early), page.evaluate("shifts")
