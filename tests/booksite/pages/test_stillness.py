@@ -131,7 +131,7 @@ def visit(browser, url, early, width):
         page.goto(url, wait_until="domcontentloaded")
         page.wait_for_function(LETTERS_ARE_DRAWN)
         wait_until_drawn(page)
-        # A face that scripts ask for only now is not held, else the page would wait for it for ever.
+        # What scripts ask for only now is not held, else the page would wait for it for ever.
         are_held = False
         for route in held:
             route.continue_()
