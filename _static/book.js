@@ -40,19 +40,22 @@ async function layOutTheRest() {
   const letters = [...new Set(document.querySelector(".bd-article")?.textContent)].join(""); // a face has a file for Greek
   await Promise.allSettled(faces.map((face) => document.fonts.load(face, letters)));
   const LEFT_OUT = ".bd-article :is(section > section, .figure-box, .citation, .glossary dd, dl.py, #symbols tbody tr)";
-  const outermost = (box) => [...box.querySelectorAll(LEFT_OUT)].filter((part) => [null, box].includes(part.parentElement.closest(LEFT_OUT)));
+  // Those that stand in no other one, of the page or of a part of it.
+  const outermost = (box) => [...box.querySelectorAll(LEFT_OUT)].filter((part) => {
+    const around = part.parentElement.closest(LEFT_OUT);
+    return around === null || around === box;
+  });
   const parts = outermost(document);
   // What is in a large section that no one has seen waits for its own turn.
   const isHidden = (section) => section.lastElementChild?.checkVisibility?.({ contentVisibilityAuto: true }) === false;
-  // A reader who presses a key meanwhile is not kept waiting, on a slow machine either: a step takes 8 milliseconds, and
-  // what it lays out at once is small. To begin with a part costs as much as some elements.
   const isFar = (part) => {
     const { top, bottom } = part.getBoundingClientRect();
     return bottom < -2 * innerHeight || top > 3 * innerHeight;
   };
-  const BRIEF = 8;
-  const LARGE = 200;
-  const BEGINNING = 40;
+  // A reader who presses a key meanwhile is not kept waiting, on a slow machine either.
+  const BRIEF = 8; // milliseconds of a step
+  const LARGE = 200; // elements that are laid out at once
+  const BEGINNING = 40; // to begin with a part costs as much as so many elements
   let known = [];
   const step = () => {
     if ("whole" in document.documentElement.dataset) return;

@@ -82,7 +82,7 @@ from bookformat.myst import (
     LITERAL,
     Block,
     directive_of,
-    displays_of,
+    display_of,
     included_source,
     split_options,
     tokens_of,
@@ -164,6 +164,7 @@ WORDS = """
 """
 FOLD = "fold"  # twofold, tenfold
 VALUE = "{value}`"
+DISPLAY = f"$${SPACE}"
 # What is one word of a sentence begins so: a value, a reference, a target, a formula, code.
 APART = ("{", "<", "$", "`")
 LIBRARY = "attention_to_rope"
@@ -249,6 +250,8 @@ def quantities_of(text: str) -> Iterator[Quantity]:
             yield Quantity(word.replace(SPACE, " "), "value")
             if is_noun(following):
                 yield Quantity(following, "unit")
+        elif word.startswith(DISPLAY):
+            yield Quantity(word.replace(SPACE, " "), "display")
         elif word.startswith("$"):
             formula = word.replace(SPACE, " ")
             yield Quantity(formula, "relation" if is_relation(formula) else "formula")
@@ -293,11 +296,14 @@ def is_noun(word: str) -> bool:
 
 
 def texts_of(markdown: str) -> Iterator[str]:
-    """The paragraphs, titles and rows of tables of a text, and the heads of its directives."""
+    """The paragraphs, titles, rows of tables and displays of a text, and heads of directives."""
     row: list[str] | None = None
     for token in tokens_of(markdown):
         directive = directive_of(token)
-        if directive is not None:
+        display = display_of(token)
+        if display is not None:
+            yield one_word(f"$$ {display.text} $$ ({display.label})")
+        elif directive is not None:
             head = f"{{{directive['kind']}}}"
             yield " ".join([head, *texts_of(directive["argument"].strip())])
             if directive["kind"] == "literalinclude":
@@ -369,9 +375,6 @@ def sentences_of_page(path: Path) -> list[Sentence]:
         texts = [*texts_of(cell.caption if code else cell.source)]
         texts += descriptions_in(cell.source) if code else []
         found += [one for text in texts for one in sentences_of(text, cell.place)]
-        for display in displays_of(cell.caption if code else cell.source):
-            text = f"$$ {' '.join(display.text.split())} $$ ({display.label})"
-            found.append(Sentence(text, "display", cell.place))
         for text in remarks_of(cell.source) if code else listings_of(cell.source):
             found.append(sentence_of_code(text, cell.place))
         for line in written_by(cell.source) if code else ():

@@ -109,16 +109,26 @@ def blocks_of(text: str) -> Iterator[Block]:
         yield Block("", "", {}, "\n".join(lines[row:]))
 
 
+def display_of(token: Token, above: int = 0) -> Display | None:
+    """The displayed formula that a token is, if it is one."""
+    line = above + (token.map[0] if token.map else 0) + 1
+    if token.type in ("math_block", "math_block_label", "amsmath"):
+        return Display(token.info or None, token.content.strip(), line)
+    directive = directive_of(token)
+    if directive and directive["kind"] == "math":
+        options, formula = split_options(token.content)
+        return Display(options.get("label"), formula.strip(), line)
+    return None
+
+
 def displays_of(text: str, above: int = 0) -> Iterator[Display]:
     """The displayed formulas of a text, in order, also inside directives."""
     for token in tokens_of(text):
         line = above + (token.map[0] if token.map else 0) + 1
         found = directive_of(token)
-        if token.type in ("math_block", "math_block_label", "amsmath"):
-            yield Display(token.info or None, token.content.strip(), line)
-        elif found and found["kind"] == "math":
-            options, formula = split_options(token.content)
-            yield Display(options.get("label"), formula.strip(), line)
+        display = display_of(token, above)
+        if display is not None:
+            yield display
         elif found and found["kind"] not in LITERAL:
             yield from displays_of(token.content, line)
         elif any("$$" in part.content for part in token.children or () if part.type == "text"):

@@ -190,6 +190,15 @@ def test_displays_and_remarks_of_a_page_are_listed(tmp_path):
     ]
 
 
+def test_a_display_that_moves_below_another_sentence_is_told(tmp_path):
+    page = tmp_path / "a.md"
+    display = "$$\na = b\n$$ (eq-a)"
+    page.write_text(f"This adds:\n\n{display}\n\nThat divides:\n", encoding="utf-8")
+    known = [(one.text, one.kinds) for one in sentences_of_page(page)]
+    page.write_text(f"This adds:\n\nThat divides:\n\n{display}\n", encoding="utf-8")
+    assert [*changes("a", sentences_of_page(page), known)]
+
+
 def test_the_command_writes_the_list_of_one_page(tmp_path, monkeypatch, capsys):
     page, file = tmp_path / "a.md", tmp_path / "numbers.tsv"
     page.write_text("It has two heads. It has 5 keys. It has two heads.", encoding="utf-8")

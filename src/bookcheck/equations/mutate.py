@@ -59,6 +59,12 @@ def files_of(pages: Sequence[str]) -> list[Path]:
     """The files that check some pages, or all of them, the largest first."""
     stems = [page.replace("/", "_").replace("-", "_") for page in pages] or [""]
     found = {path for stem in stems for path in CHECKS.glob(f"test_{stem}*.py")}
+    # A display of a page may be checked beside those of another one.
+    labels = [f'"{label}"' for label, item in printed().items() if item.page in pages]
+    for path in CHECKS.glob("test_*.py"):
+        checks = path.read_text(encoding="utf-8")
+        if any(label in checks for label in labels):
+            found.add(path)
     return sorted(found, key=lambda path: (-path.stat().st_size, path))
 
 
