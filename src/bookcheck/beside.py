@@ -28,7 +28,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
-from bookcheck.cell_texts import name_of
 from bookcheck.scripts import TAG, Part, parts_of
 from bookformat.notebooks import cells_of
 from bookformat.values import SCALES
@@ -224,6 +223,13 @@ def labelled(pair: tuple[ast.expr | None, ast.expr]) -> Labelled | None:
         if number is not None and text is not None:
             return Labelled(number, text)
     return None
+
+
+def name_of(function: ast.AST) -> str:
+    """The name of a function that code calls, without its object."""
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def text_of(node: ast.AST) -> str | None:

@@ -1,38 +1,37 @@
-"""Every sentence of a page is listed, whole, with what it has that nothing computes.
+"""Every sentence of a page and every line of its code is listed, whole and in its place.
 
 A number of a sentence is best a {value}, which the tests compute with its unit; a display is
 executed, and a relation where it can be. The words beside them make the statement: *never
 negative*, *grows with*, *each row*. No program computes words, and a list of the words that matter
 (more, fewer, even, upper, …) would miss the next one. So the list `tests/bookcheck/numbers.tsv` has
-the text of the pages in their order: each sentence, title, row of a table, caption, description of
-a figure with what it computes, question and answer of a quiz, displayed equation, comment,
-docstring and line of shown code and of the reference, and each statement of a cell that prints a
-text or writes it into a figure or a table, with the condition that chooses it
-(`bookcheck.cell_texts`). A statement is whole, because the words are wrong as soon as what stands
-beside them is: the place of a name, the number of a tick, the order of a row. Of files that a page
-shows it has the signatures, with their shapes, and the messages too. A name such as *keys* is left
-out where its place says that it is a key or an option: an index, a comparison, `color=`. The list
-has the formulas of a sentence, the text and the expression of each {value}, the target of each
-reference and link, and which choice of a quiz is right. Left out are emphasis and the numbers of
+the text of the pages in their order: each sentence, title, row of a table, caption, question and
+answer of a quiz, and displayed equation, with the formulas of a sentence, the text and the
+expression of each {value}, the target of each reference and link, the number of each point of a
+numbered list, and which choice of a quiz is right. Left out are emphasis and the numbers of
 chapters in links, which `renumber` writes.
 
-What else speaks to a reader is listed like pages, by its name. Scripts have theirs below `_static`:
-of the interactive figure `widgets/rotation` the lines with phrases, labels, units and ticks, with
-what opens them (`bookcheck.scripts`). Python that no page shows has the name of its file below
-`src`: the messages of the doctor (`rope_doctor/comparison.py`), what the workshop tries and says
-(`bookkit/workshop/probes.py`), checks of exercises, what the site's code puts into the reader's
-language, and its templates. Then there are the texts that style sheets write (`book.css`), the
-settings (`_config.yml`, `_toc.yml`, `CITATION.cff`), what `make` prints (`Makefile`), the words
-under which the search finds a section (`subjects.tsv`), and data that pages print: models, graphics
-cards and published numbers, a line each with its numbers and sources (`bookkit/models`), the
-entries of the bibliography (`references`), what the workshop says of a mistake
-(`bookkit/workshop/signatures`), and the sentences of *Read my model* (`read-model/rules`). Chinese
-texts are not listed.
+Between them stands each line of code, as it is: of cells, also of folded ones that draw figures,
+of listings, and of files that a page shows or describes. For words are wrong as soon as what stands
+beside them is: a caption that names a colour, a comment beside another line, a number on a tick.
+Which lines have something to do with a text, no program can tell.
 
-A test notices whatever differs from the list: another word, two values that changed places,
-another unit or expression. Somebody then reads the sentence again and runs the command below, as
-after any change of a page's words. The list **proves nothing**: what it has is what somebody once
-let stand, right or wrong. Why all sentences, and not those alone with a formula or a number? Of the
+What else speaks to a reader is listed like pages, by its name. Of an interactive figure
+`widgets/rotation` each line is listed; of other scripts below `_static` those with texts, with what
+opens them (`bookcheck.scripts`); and so of Python that no page shows, by the name of its file below
+`src` (`bookcheck.file_texts`): the messages of the doctor (`rope_doctor/comparison.py`), what the
+workshop tries and says (`bookkit/workshop/probes.py`), checks of exercises, what the site's code
+puts into the reader's language, and its templates. Then there are the texts that style sheets write
+(`book.css`), the settings (`_config.yml`, `_toc.yml`, `CITATION.cff`), what `make` prints
+(`Makefile`), the words under which the search finds a section (`subjects.tsv`), and data that pages
+print: models, graphics cards and published numbers, a line each with its numbers and sources
+(`bookkit/models`), the entries of the bibliography (`references`), what the workshop says of a
+mistake (`bookkit/workshop/signatures`), and the sentences of *Read my model* (`read-model/rules`).
+Chinese texts are not listed.
+
+A test notices whatever differs from the list: another word, two values or two lines that changed
+places, another unit or expression. Somebody then reads it again and runs the command below, as
+after any change of a page. The list **proves nothing**: what it has is what somebody once let
+stand, right or wrong. Why all sentences, and not those alone with a formula or a number? Of the
 others more than half have a word such as *never*, *larger* or *each*, and most of the rest state
 something too; an author would have to know which, and the rule for all of them is one command. In a
 review the list shows old and new sentence, one a line, which a diff of notebooks does not.
@@ -41,10 +40,10 @@ Behind each sentence stands what the list alone guards in it, each time: `consta
 rule of `bookcheck.digits` asks that code, a value or a formula beside them has the same number),
 `name` (digits of a model, a type, a version, a year, a part of a book), `word` (a number word: two,
 half, tenfold), `unit` (the word behind a value), `formula` (a letter or an expression), `code` (a
-number in code that a text shows, in comments, docstrings, scripts and data). What else computes has
-its name too: `relation` (`bookcheck.equations` executes it, or `unexecuted.tsv` says why not),
-`value` and `display` (both are computed). `prose` has none of these. *One*, *first* and *both* are
-no number words here.
+number in code inside a sentence). What else computes has its name too: `relation`
+(`bookcheck.equations` executes it, or `unexecuted.tsv` says why not), `value` and `display` (both
+are computed). `prose` has none of these, and `line` is a line of code or of data. *One*, *first*
+and *both* are no number words here.
 
 python -m bookcheck.numbers              what differs between the pages and the list
 python -m bookcheck.numbers attention    of one page
@@ -57,10 +56,10 @@ from __future__ import annotations
 import argparse
 import difflib
 import functools
+import itertools
 import json
 import re
 import sys
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -68,14 +67,14 @@ from typing import Any, NamedTuple
 
 from markdown_it.token import Token
 
-from bookcheck.cell_texts import SPACE, descriptions_in, one_word, written_by
 from bookcheck.digits import (
     CHAPTER_LINK,
     CHAPTER_NUMBER,
     NUMBER_AS_FORMULA,
     STRUCTURAL,
 )
-from bookcheck.scripts import texts_of_script
+from bookcheck.file_texts import lines_with_texts
+from bookcheck.scripts import lines_with_phrases
 from bookformat.contents import book_pages, page_name
 from bookformat.formulas import is_relation
 from bookformat.myst import (
@@ -89,7 +88,7 @@ from bookformat.myst import (
 )
 from bookformat.notebooks import cells_of
 from bookformat.paths import CHAPTERS, NUMBERS, ROOT, SOURCES, rows_of
-from bookformat.records import TYPED_NUMBERS
+from bookformat.records import LINE, TYPED_NUMBERS
 from bookformat.values import SCALES
 
 COMMAND = "python -m bookcheck.numbers --list"
@@ -97,16 +96,14 @@ COMMAND = "python -m bookcheck.numbers --list"
 TYPED = (*TYPED_NUMBERS, "formula")
 COMPUTED = ("relation", "value", "display")
 PROSE = "prose"
+PAGES = (".ipynb", ".md")
 SCRIPT = ".js"
 CODE = ".py"
 STYLES = ".css"
 TEMPLATE = ".html"
 PACKAGE = ".toml"
-TABLE = ".jsonl"
 SENTENCES = ".json"
-ENTRIES = ".bib"
-# Files of settings and of columns, of which each line is listed.
-LINES = (".yml", ".cff", ".tsv", ".txt")
+LISTINGS = ("fence", "code_block", "html_block", "front_matter")  # tokens of lines of code
 FIGURES = "widgets"  # the folder of the scripts that draw interactive figures
 # Where the scripts are that speak to a reader.
 SCRIPT_FOLDERS = (
@@ -163,6 +160,8 @@ WORDS = """
     second fourth seventh ninth twelfth
 """
 FOLD = "fold"  # twofold, tenfold
+# Inside an expression, a formula, a value or a reference, which is one word of its sentence.
+SPACE = "␣"
 VALUE = "{value}`"
 DISPLAY = f"$${SPACE}"
 # What is one word of a sentence begins so: a value, a reference, a target, a formula, code.
@@ -186,27 +185,20 @@ NO_UNITS = frozenset(NO_UNIT.split())
 UNITS = frozenset(SCALES) | frozenset(COUNTED.split())
 EDGE = ".,;:!?()[]\"'“”‘’…*_|"
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z*(`${<“])")
-MARK_OF_ANSWER = re.compile(r"^\[[ x]\]")
-# A text in code, or a comment; a text between three quotes is taken for a docstring.
-REMARK = re.compile(
-    r'"""(?P<docstring>.*?)"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#(?P<comment>[^\n]*)',
-    re.DOTALL,
-)
+# Before the text of an answer or of a point in a numbered list.
+MARK = re.compile(rf"^(?:\[[ x]\]|\d+\.{SPACE})")
 # A line of the Makefile that prints something, or that `make` lists.
 SAID_BY_MAKE = re.compile(r"## |echo ")
 # What a package says about itself.
 SAID_OF_PACKAGE = re.compile(r"(?:version|description|requires-python|license|authors) *=")
 # A line of settings that says nothing, or is a comment.
 EMPTY = re.compile(r"\s*(#|$)")
-# A text in a line of code.
-QUOTED = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|`[^`]*`')
 # A rule of a style sheet, and what it writes.
 RULE = re.compile(r"([^{};]+)\{([^{}]*)\}")
 CONTENT = re.compile(r"content:[^;]*\"[^\"]+\"[^;]*|--[\w-]+:\s*\"[^\"]*\"(?=;)")
 COMMENT_OF_STYLES = re.compile(r"/\*.*?\*/", re.DOTALL)
 # A text that code or a template puts into the reader's language.
 SAID = re.compile(r"\b_\(")
-PARAGRAPH_END = re.compile(r"\n\s*\n")
 
 
 class Quantity(NamedTuple):
@@ -224,8 +216,24 @@ class Sentence(NamedTuple):
     place: str = ""
 
 
+class Code(str):
+    """A line of code, or of data, as it stands."""
+
+    __slots__ = ()
+
+
+def code_of(text: str) -> Iterator[Code]:
+    """The lines of a text that have something."""
+    for line in text.expandtabs(4).splitlines():
+        if line.strip():
+            yield Code(line.rstrip())
+
+
 def sentences_of(paragraph: str, place: str = "") -> Iterator[Sentence]:
-    """The sentences of a paragraph, of a title or of a row of a table."""
+    """The sentences of a paragraph, of a title or of a row of a table; or a line of code."""
+    if isinstance(paragraph, Code):
+        yield Sentence(paragraph, LINE, place)
+        return
     for text in SENTENCE_END.split(paragraph):
         if words := " ".join(text.split()):
             kinds = " ".join(one.kind for one in quantities_of(words))
@@ -234,7 +242,7 @@ def sentences_of(paragraph: str, place: str = "") -> Iterator[Sentence]:
 
 def quantities_of(text: str) -> Iterator[Quantity]:
     """The numbers, formulas and units of a sentence, in their order."""
-    text = MARK_OF_ANSWER.sub("", text)
+    text = MARK.sub("", text)
     bare = STRUCTURAL.sub(lambda found: " " * len(found.group()), text)
     atoms = [
         (found.group().strip(EDGE), bare[found.start() : found.end()])
@@ -296,31 +304,62 @@ def is_noun(word: str) -> bool:
 
 
 def texts_of(markdown: str) -> Iterator[str]:
-    """The paragraphs, titles, rows of tables and displays of a text, and heads of directives."""
+    """The paragraphs, titles, rows of tables, displays and lines of code, and directives' heads."""
     row: list[str] | None = None
+    mark = ""
     for token in tokens_of(markdown):
         directive = directive_of(token)
         display = display_of(token)
         if display is not None:
             yield one_word(f"$$ {display.text} $$ ({display.label})")
         elif directive is not None:
-            head = f"{{{directive['kind']}}}"
-            yield " ".join([head, *texts_of(directive["argument"].strip())])
-            if directive["kind"] == "literalinclude":
-                yield token.content  # options: which part of the file
-            elif directive["kind"] not in LITERAL:
-                yield from texts_of(token.content)
+            yield from texts_of_directive(directive["kind"], directive["argument"], token.content)
+        elif token.type in LISTINGS:
+            yield from code_of(token.content)
+        elif token.type == "list_item_open" and token.info:
+            mark = f"{token.info}{token.markup}{SPACE}"  # 2.
+        elif token.type == "heading_open":
+            mark = f"{token.markup} "  # ##
         elif token.type == "tr_open":
             row = []
         elif token.type == "tr_close" and row is not None:
             yield " | ".join(row)
             row = None
         elif token.type == "inline":
-            text = "".join(words_of(token.children or []))
+            text = mark + "".join(words_of(token.children or []))
+            mark = ""
             if row is None:
                 yield text
             else:
                 row.append(text)
+
+
+def texts_of_directive(kind: str, argument: str, content: str) -> Iterator[str]:
+    """What a directive says, behind its head."""
+    yield " ".join([f"{{{kind}}}", *texts_of(argument.strip())])
+    for file in files_shown(kind, argument.strip(), content):
+        yield from code_of(file.read_text(encoding="utf-8"))
+    if kind == "literalinclude":
+        yield content  # options: which part of the file
+        options, _ = split_options(content)
+        yield from code_of(included_source(Block(kind, argument.strip(), options, "")))
+    elif kind in LITERAL:
+        yield from code_of(content)
+    else:
+        yield from texts_of(content)
+
+
+def files_shown(kind: str, argument: str, content: str) -> Iterator[Path]:
+    """The files that a directive shows, or describes where no other page shows them."""
+    if kind == "annotated":
+        yield SOURCES / argument
+    elif kind == "api":
+        yield from described(content.split())
+
+
+def one_word(text: str) -> str:
+    """A formula, code or a reference as one word of its sentence."""
+    return SPACE.join(text.split())
 
 
 def words_of(children: Sequence[Token]) -> Iterator[str]:
@@ -356,50 +395,35 @@ def words_of(children: Sequence[Token]) -> Iterator[str]:
 
 
 def sentences_of_page(path: Path) -> list[Sentence]:
-    """What a page says, in its order: sentences, displayed equations, and remarks in code."""
-    if path.suffix == SCRIPT:
-        return sentences_of_script(path)
-    if path.suffix in ("", PACKAGE, *LINES, CODE, STYLES, TEMPLATE):
-        return [sentence_of_line(line) for line in lines_of(path)]
-    if path.suffix == TABLE:
-        return [sentence_of_code(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    if path.suffix == ENTRIES:
-        entries = re.split(r"^(?=@)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        return [sentence_of_code(entry) for entry in entries if entry.strip()]
-    if path.suffix == SENTENCES:
-        rules = json.loads(path.read_text(encoding="utf-8"))
-        return [sentence_of_code(text) for text in sentences_of_data(rules)]
+    """What a page says, in its order: sentences, displayed equations, and lines of code."""
+    if path.suffix not in PAGES:
+        return [Sentence(line, LINE) for text in lines_of(path) for line in code_of(text)]
     found: list[Sentence] = []
     for cell in cells_of(path):
-        code = cell.kind == "code"
-        texts = [*texts_of(cell.caption if code else cell.source)]
-        texts += descriptions_in(cell.source) if code else []
+        texts = texts_of(cell.source)
+        if cell.kind == "code":
+            texts = itertools.chain([Code(cell.head)], texts_of(cell.caption), code_of(cell.source))
         found += [one for text in texts for one in sentences_of(text, cell.place)]
-        for text in remarks_of(cell.source) if code else listings_of(cell.source):
-            found.append(sentence_of_code(text, cell.place))
-        for line in written_by(cell.source) if code else ():
-            found.append(sentence_of_line(line, cell.place))
-    return [one for one in found if one.text]
-
-
-def sentences_of_script(path: Path) -> list[Sentence]:
-    """What a script says, a line at a time, in its order."""
-    script = path.read_text(encoding="utf-8")
-    lines = texts_of_script(script, is_figure=path.parent.name == FIGURES)
-    return [sentence_of_line(line) for line in lines]
+    return found
 
 
 def lines_of(path: Path) -> Iterator[str]:
     """The lines of a file beside the pages that have a text for a reader."""
     text = path.read_text(encoding="utf-8")
-    if path.suffix == CODE:
-        yield from written_by(text, words=False, signatures=False)
+    if path.suffix == SCRIPT and path.parent.name == FIGURES:
+        yield text
+    elif path.suffix == SCRIPT:
+        yield from lines_with_phrases(text)
+    elif path.suffix == CODE:
+        yield from lines_with_texts(text)
     elif path.suffix == STYLES:
         yield from texts_of_styles(text)
     elif path.suffix == TEMPLATE:
         yield from filter(SAID.search, text.splitlines())
     elif path.suffix == PACKAGE:
         yield from filter(SAID_OF_PACKAGE.match, text.splitlines())
+    elif path.suffix == SENTENCES:
+        yield from sentences_of_data(json.loads(text))
     elif path.suffix == "":
         yield from filter(SAID_BY_MAKE.search, text.splitlines())
     else:
@@ -410,7 +434,7 @@ def texts_of_styles(styles: str) -> Iterator[str]:
     """The texts that a style sheet writes, each behind the rule that does so."""
     for rule, declarations in RULE.findall(COMMENT_OF_STYLES.sub("", styles)):
         for content in CONTENT.findall(declarations):
-            yield f"{rule.strip()} {{ {content} }}"
+            yield f"{' '.join(rule.split())} {{ {' '.join(content.split())} }}"
 
 
 def sentences_of_data(part: Any, name: str = "") -> Iterator[str]:
@@ -424,40 +448,6 @@ def sentences_of_data(part: Any, name: str = "") -> Iterator[str]:
         for key, one in part.items():
             if key not in COPIES:
                 yield from sentences_of_data(one, f"{name} {key}".lstrip())
-
-
-def sentence_of_code(text: str, place: str = "") -> Sentence:
-    """A text of code as it is listed."""
-    numbers = sum(one.kind in TYPED for one in quantities_of(text))
-    kinds = " ".join(["code"] * numbers)
-    return Sentence(" ".join(text.split()), kinds or PROSE, place)
-
-
-def sentence_of_line(line: str, place: str = "") -> Sentence:
-    """A line of code as it is listed, with the numbers that its texts have."""
-    texts = " ".join(found.group() for found in QUOTED.finditer(line))
-    return Sentence(" ".join(line.split()), sentence_of_code(texts).kinds, place)
-
-
-def listings_of(markdown: str) -> Iterator[str]:
-    """The lines of code in a text, which is no cell, and the remarks of files that it shows."""
-    for token in tokens_of(markdown):
-        directive = directive_of(token)
-        kind = directive["kind"] if directive else token.type
-        if kind in ("fence", "code_block", "code", "code-block"):
-            yield from token.content.splitlines()
-        elif directive and kind == "literalinclude":
-            options, _ = split_options(token.content)
-            block = Block(kind, directive["argument"].strip(), options, "")
-            yield from shown_code(included_source(block))
-        elif directive and kind == "annotated":
-            file = SOURCES / directive["argument"].strip()
-            yield from shown_code(file.read_text(encoding="utf-8"))
-        elif directive and kind == "api":
-            for file in described(token.content.split()):
-                yield from shown_code(file.read_text(encoding="utf-8"))
-        elif directive and kind not in LITERAL:
-            yield from listings_of(token.content)
 
 
 def described(modules: Sequence[str]) -> Iterator[Path]:
@@ -480,19 +470,6 @@ def shown_whole() -> frozenset[Path]:
             if directive and directive["kind"] == "annotated":
                 files.add(SOURCES / directive["argument"].strip())
     return frozenset(files)
-
-
-def shown_code(code: str) -> Iterator[str]:
-    """What a page says that shows code: its remarks, its signatures, and what it tells a user."""
-    yield from remarks_of(code)
-    yield from written_by(textwrap.dedent(code), words=False)
-
-
-def remarks_of(code: str) -> Iterator[str]:
-    """The comments and the docstrings of a code cell; shapes such as (B, N, d) stay as they are."""
-    for found in REMARK.finditer(code):
-        for paragraph in PARAGRAPH_END.split(found["docstring"] or found["comment"] or ""):
-            yield from filter(None, SENTENCE_END.split(paragraph.strip()))
 
 
 def pages() -> dict[str, Path]:
@@ -553,7 +530,8 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         if self.gone and self.new:
-            return f"{changed_words(self.gone, self.new)} in “{self.new}”"
+            words = changed_words(self.gone, self.new) or "other spaces"
+            return f"{words} in “{self.new}”"
         return f"new: “{self.new}”" if self.new else f"no longer said here: “{self.gone}”"
 
 
@@ -649,8 +627,10 @@ def counts_of(table: Table) -> str:
     counted = Counter(kind for kinds in rows for kind in kinds)
     typed = ", ".join(f"{counted[kind]} {kind}" for kind in TYPED)
     computed = ", ".join(f"{counted[kind]} {kind}" for kind in COMPUTED)
+    sentences = len(rows) - counted[LINE]
     return (
-        f"{len(rows)} sentences are listed, {counted[PROSE]} of them without number and formula. "
+        f"{sentences} sentences and {counted[LINE]} lines of code and data are listed; "
+        f"{counted[PROSE]} sentences have no number and no formula. "
         f"Nothing computes: {typed}. Listed and computed elsewhere: {computed}."
     )
 

@@ -1,16 +1,13 @@
-"""The texts in a script of the site, each with its line: what figures and pages with scripts say.
+"""The texts in a script of the site, each with its line: what pages with scripts say.
 
 A reader sees what a script tags with `phrase`, which the Chinese site replaces, and other texts:
-units, ticks of an axis, names of models, a formula with its numbers (`n − m = ${n - m}`). So each
-text of an interactive figure counts, a template with what it computes, unless its place says that
-it is for the program: beside ===, an index, a key, a value of an attribute such as `class`, the
-name of an element, of an event or of a colour. Other scripts are full of words in lower case that
-are keys, those of configurations above all; of these, only what is tagged counts.
+units, names of models, a formula with its numbers (`n − m = ${n - m}`). So each tagged text counts,
+and each other one that is more than a name in lower case: scripts are full of such names, which are
+keys. (Of the scripts of interactive figures, `bookcheck.numbers` lists every line.)
 
-What a text is beside says as much as its words: the key that chooses it, the condition, the place
-at which it is drawn, the number in `[3600, "h"]`. So a text comes with the lines of its statement,
-with the line that opens the block, the list or the object in which it stands, and with the other
-items of this list or object. The data of a figure, named in capitals, are listed as well.
+What a text is beside says as much as its words: the key that chooses it, the condition, the number
+in `[3600, "h"]`. So a text comes with the lines of its statement, with the line that opens the
+block, the list or the object in which it stands, and with the other items of this list or object.
 """
 
 from __future__ import annotations
@@ -28,25 +25,7 @@ NAME = re.compile(r"[a-z_\d.#:/%\[\]=-]*|currentColor")
 NO_WORDS = re.compile(r"[\s,;:/|._()-]*|M(?:\$\{.*?\}|[MLHVhvlZ\d\s.-])+")
 STRICT = "use strict"
 INTERPOLATION = "${"
-# Functions and methods whose first text is for the program.
-FUNCTION_NAMES = """
-    bar box colour define element handle paint tag toggle worded
-    addEventListener closest createElement createElementNS endsWith get getAttribute getElementById
-    getPropertyValue has hasAttribute import includes join matches normalize querySelector
-    querySelectorAll removeAttribute removeEventListener replace replaceAll set setAttribute
-    setProperty side split startsWith take toLocaleString URL
-"""
-# Keys and attributes whose texts are for the program.
-ATTRIBUTE_NAMES = """
-    ariaHidden aria-hidden aria-live aria-pressed class className cssText fill kind log mask mode
-    name prompt role rootMargin stroke stroke-dasharray stroke-linecap style text-anchor touchAction
-    type value viewBox way
-"""
-FUNCTIONS = frozenset(FUNCTION_NAMES.split())
-ATTRIBUTES = frozenset(ATTRIBUTE_NAMES.split())
-COMPARISONS = frozenset({"===", "!==", "==", "case", "in"})
 TAG = "phrase"
-CAPITALS = re.compile(r"[A-Z][A-Z\d_]*")
 OPENING = frozenset("([{")
 CLOSING = frozenset(")]}")
 # At the end of a line, and at the beginning of the next one, these say that it goes on.
@@ -71,21 +50,15 @@ class Statement(NamedTuple):
     opener: int  # the number of another statement; -1: none
 
 
-def texts_of_script(code: str, is_figure: bool) -> Iterator[str]:
+def lines_with_phrases(code: str) -> Iterator[str]:
     """The lines of a script that have a text for a reader, or open what has one, in their order."""
     parts = [*parts_of(code)]
     statements = [*statements_of(code, parts)]
     listed: set[int] = set()
-    constants: set[int] = set()
     for number, statement in enumerate(statements):
-        for index in range(statement.first, statement.last + 1):
-            if for_reader(parts, index, is_figure):
-                listed |= {number, statement.opener}
-                break
-        if is_figure and is_constant(parts[statement.first : statement.last + 1]):
-            constants.add(number)
-    listed |= constants
-    listed |= {number for number, one in enumerate(statements) if one.opener in constants}
+        inside = range(statement.first, statement.last + 1)
+        if any(for_reader(parts, index) for index in inside):
+            listed |= {number, statement.opener}
     # Of an object, what stands beside a text says what the text is for: its key, its value.
     objects = {
         one.opener
@@ -96,13 +69,6 @@ def texts_of_script(code: str, is_figure: bool) -> Iterator[str]:
     for number in sorted(listed - {-1}):
         statement = statements[number]
         yield from lines_of(code, parts[statement.first : statement.last + 1])
-
-
-def is_constant(statement: Sequence[Part]) -> bool:
-    """Whether a statement names data in capitals, which the figure draws: `const GPUS = {`."""
-    words = [part.content for part in statement if not part.is_text]
-    names = words[2:3] if words[1:2] == ["["] else words[1:2]
-    return words[:1] == ["const"] and any(map(CAPITALS.fullmatch, names))
 
 
 def lines_of(code: str, parts: Sequence[Part]) -> Iterator[str]:
@@ -149,33 +115,12 @@ def statements_of(code: str, parts: Sequence[Part]) -> Iterator[Statement]:
         opener = around[-1][1] if around else -1
 
 
-def for_reader(parts: Sequence[Part], index: int, is_figure: bool) -> bool:
-    """Whether a part of a script is a text that a reader may see."""
+def for_reader(parts: Sequence[Part], index: int) -> bool:
+    """Whether a part of a script is a text that a reader may see: tagged, or more than a name."""
     part = parts[index]
     if not part.is_text or part.content == STRICT or NO_WORDS.fullmatch(part.content):
         return False
-    word, before, behind = (
-        parts[place].content if 0 <= place < len(parts) else ""
-        for place in (index - 2, index - 1, index + 1)
-    )
-    if before == TAG:
-        return True
-    if not is_figure and NAME.fullmatch(part.content):
-        return False
-    return not for_program(part.content, word=word, before=before, behind=behind)
-
-
-def for_program(text: str, word: str, before: str, behind: str) -> bool:
-    """Whether a text's place says that no reader sees it: two parts before it, one behind it."""
-    if before in COMPARISONS or behind in COMPARISONS:
-        return True
-    if before in ("{", ",") and behind == ":":
-        return NAME.fullmatch(text) is not None  # a key; names of models are keys and texts
-    if before == "[" and behind == "]":
-        return re.fullmatch(r"[\w)\]]+", word) is not None  # an index
-    if before == "(":
-        return word in FUNCTIONS
-    return before in (":", "=") and word in ATTRIBUTES
+    return (index > 0 and parts[index - 1].content == TAG) or not NAME.fullmatch(part.content)
 
 
 def parts_of(code: str) -> Iterator[Part]:

@@ -28,12 +28,16 @@ def repeat_command(path: Path) -> str:
 
 
 class Cell(NamedTuple):
-    """A cell of a page, and how messages name it; a page without code is one cell."""
+    """A cell of a page, and how messages name it; a page without code is one cell.
+
+    ``head``: what its metadata say to the reader: whether it is folded, and its figure's label.
+    """
 
     kind: str
     source: str
     place: str
     caption: str = ""
+    head: str = ""
 
 
 def cell_places(kinds: Iterable[str]) -> list[str]:
@@ -52,16 +56,14 @@ def cells_of(path: Path) -> list[Cell]:
     if path.suffix == ".md":
         return [Cell("markdown", path.read_text(encoding="utf-8"), "")]
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    places = cell_places(cell["cell_type"] for cell in cells)
-    return [
-        Cell(
-            cell["cell_type"],
-            "".join(cell["source"]),
-            place,
-            cell.get("metadata", {}).get("mystnb", {}).get("figure", {}).get("caption", ""),
-        )
-        for cell, place in zip(cells, places, strict=True)
-    ]
+    found = []
+    for cell, place in zip(cells, cell_places(cell["cell_type"] for cell in cells), strict=True):
+        metadata = cell.get("metadata", {})
+        figure = metadata.get("mystnb", {}).get("figure", {})
+        head = " ".join(["{code-cell}", *metadata.get("tags", ()), figure.get("name", "")]).rstrip()
+        source = "".join(cell["source"])
+        found.append(Cell(cell["cell_type"], source, place, figure.get("caption", ""), head))
+    return found
 
 
 def page_text(path: Path) -> str:

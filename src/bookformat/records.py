@@ -17,6 +17,8 @@ SENTENCES = "sentences-of-"
 VALUES = "values-of-"
 # Numbers of a sentence that nothing computes, as the list of all sentences names them.
 TYPED_NUMBERS = ("constant", "name", "word", "unit", "code")
+# What this list says of a line of code or of data.
+LINE = "line"
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from bookformat.formulas import collect, inline_formulas, inline_relations
 from bookformat.notebooks import cells_of
 from bookformat.paths import CHAPTERS, NUMBERS, ROOT, rows_of
 from bookformat.records import (
+    LINE,
     SENTENCES,
     TYPED_NUMBERS,
     VALUES,
@@ -107,11 +108,13 @@ def count_values(app: Sphinx) -> tuple[int, int]:
     return len(printed), sum(line in computed for line in printed)
 
 
-def count_listed(app: Sphinx) -> tuple[int, int]:
-    """How many sentences are listed, and how many numbers, number words and units they have."""
+def count_listed(app: Sphinx) -> tuple[int, int, int]:
+    """How many sentences and lines of code are listed, and how many numbers that were typed."""
     table = Path(app.srcdir) / NUMBERS.relative_to(ROOT)
     rows = [kinds.split() for _, _, kinds in rows_of(table)] if table.is_file() else []
-    return len(rows), sum(kind in TYPED_NUMBERS for kinds in rows for kind in kinds)
+    lines = rows.count([LINE])
+    typed = sum(kind in TYPED_NUMBERS for kinds in rows for kind in kinds)
+    return len(rows) - lines, lines, typed
 
 
 def counts_markdown(app: Sphinx) -> str:
@@ -131,18 +134,19 @@ def counts_markdown(app: Sphinx) -> str:
     numbers = _(
         "Of the %(values)s numbers in sentences that are written with their computation, it "
         "computed %(computed)s. Other numbers, number words and units are only listed, and so are "
-        "all words. The list has %(typed)s such numbers in %(sentences)s sentences, titles, rows "
-        "of tables, and lines with a text of code, figures, settings and data, each whole and in "
-        "its order. A test notices what differs from the list; that the list is right, nothing "
+        "all words. The list has %(typed)s such numbers in %(sentences)s sentences, titles and "
+        "rows of tables, and %(lines)s lines of code, figures, settings and data, each whole and "
+        "in its place. A test notices what differs from the list; that the list is right, nothing "
         "has proved."
     )
     values, computed = count_values(app)
-    sentences, typed = count_listed(app)
+    sentences, lines, typed = count_listed(app)
     return f"{text} {numbers}" % {
         "values": f"{values:,}",
         "computed": f"{computed:,}",
         "typed": f"{typed:,}",
         "sentences": f"{sentences:,}",
+        "lines": f"{lines:,}",
         "executed": f"{len(records):,}",
         "displayed": f"{sum(len(page.labels) for page in pages):,}",
         "stated": f"{executed_relations:,}",

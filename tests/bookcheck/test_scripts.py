@@ -1,12 +1,12 @@
-"""The texts of scripts: what a reader sees, what is for the program, and what stands beside."""
+"""The texts of scripts: what a reader sees, and what stands beside it."""
 
 import pytest
 
-from bookcheck.scripts import texts_of_script
+from bookcheck.scripts import lines_with_phrases
 
 
-def texts(code, is_figure=True):
-    return [*texts_of_script(code, is_figure)]
+def texts(code):
+    return [*lines_with_phrases(code)]
 
 
 @pytest.mark.parametrize(
@@ -15,12 +15,12 @@ def texts(code, is_figure=True):
         'const TICKS = [[20, "1 MiB"], [30, "1 GiB"], [0, "4"]];',
         "show(`${j}: 1/${2 ** j}`, phrase`score`)",
         'text(x, y, "n − m");',
-        'text(x, y, "exp");',
         'const MODELS = { "Llama 2-7B": 32, "two": 2 };',
         'const MODELS = { h200: "H200" };',
         'a / "b c".length / 2;',
         "say(`${good ? phrase`Right.` : phrase`No.`} ${x({ a: 1 })} so`);",
         "draw('it\\'s less');",
+        "say(phrase`none`);",
     ],
 )
 def test_lines_with_texts_that_a_reader_may_see(code):
@@ -33,17 +33,11 @@ def test_lines_with_texts_that_a_reader_may_see(code):
         '"use strict";',
         'tag("path", { d: `M${x} 7L0 ${y}Z`, class: "is-q", fill: "none" })',
         'if (way === "latent" || state["keys"]) colour("blue"); box.join(", ");',
-        'x.replace(/"one"/g, two) // "three" `four`',
+        'const KEYS = ["rope_theta"]; // "Three" `Four`',
     ],
 )
-def test_lines_for_the_program(code):
+def test_names_are_for_the_program(code):
     assert texts(code) == []
-
-
-def test_of_other_scripts_names_are_left_out():
-    code = 'const KEYS = ["rope_theta"];\nsay("one word");\nsay(phrase`none`);'
-    assert texts(code, is_figure=False) == ['say("one word");', "say(phrase`none`);"]
-    assert texts(code) == code.splitlines()
 
 
 SCRIPT = """
@@ -98,12 +92,6 @@ def test_a_text_comes_with_its_statement_and_what_opens_it():
 def test_what_is_beside_a_text_is_seen(right, wrong):
     assert SCRIPT.count(right) == 1
     assert texts(SCRIPT.replace(right, wrong)) != texts(SCRIPT)
-
-
-def test_the_data_of_a_figure_are_listed():
-    code = "const S = [1, 3];\nconst ROWS = [\n  [1, 2],\n];\nconst sum = f(S);\n"
-    assert texts(code) == ["const S = [1, 3];", "const ROWS = [", "[1, 2],"]
-    assert texts(code, is_figure=False) == []
 
 
 def test_a_break_of_lines_between_words_is_kept_and_other_spaces_are_not():

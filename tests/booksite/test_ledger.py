@@ -35,7 +35,7 @@ def build(folder, *records):
     (folder / "tests" / "bookcheck").mkdir(parents=True, exist_ok=True)
     listed = folder / "tests" / "bookcheck" / "numbers.tsv"
     rows = ("Of two keys.\tword", "So $d = 3$ with $g$.\trelation formula", "Never.\tprose",
-            "{value}`8 = 2**3` of two keys\tvalue word")  # fmt: skip
+            "{value}`8 = 2**3` of two keys\tvalue word", "y = 2\tline")  # fmt: skip
     listed.write_text("".join(f"01-x\t{row}\n" for row in rows), encoding="utf-8")
     for name, text in PAGES.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
@@ -74,7 +74,7 @@ def test_records_reach_the_pages_of_an_unchanged_book_and_leave_them(tmp_path):
         assert "The other 2 relations are only listed" in text
         assert "Of the 2 numbers in sentences that are written with their" in text
         assert "it computed 1. Other numbers, number words and units are only listed, and" in text
-        assert "has 2 such numbers in 4 sentences, titles, rows of tables, and lines" in text
+        assert "has 2 such numbers in 4 sentences, titles and rows of tables, and 1 lines" in text
         assert "so are the 4 formulas without a relation" in text
     assert "(relations in sentences: 1 of 2 executed)" in ledger
     assert "(relations in sentences: 0 of 1 executed)" in ledger
