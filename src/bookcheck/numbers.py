@@ -7,8 +7,8 @@ negative*, *grows with*, *each row*. No program computes words, and a list of th
 the text of the pages in their order: each sentence, title, row of a table, caption, question and
 answer of a quiz, and displayed equation, with the formulas of a sentence, the text and the
 expression of each {value}, the target of each reference and link, the number of each point of a
-numbered list, and which choice of a quiz is right. Left out are emphasis and the numbers of
-chapters in links, which `renumber` writes.
+list, emphasis, and which choice of a quiz is right. Left out are the numbers of chapters in links,
+which `renumber` writes.
 
 Between them stands each line of code, as it is: of cells, also of folded ones that draw figures,
 of listings, and of files that a page shows or describes. For words are wrong as soon as what stands
@@ -16,12 +16,13 @@ beside them is: a caption that names a colour, a comment beside another line, a 
 Which lines have something to do with a text, no program can tell.
 
 What else speaks to a reader is listed like pages, by its name. Of an interactive figure
-`widgets/rotation` each line is listed; of other scripts below `_static` those with texts, with what
-opens them (`bookcheck.scripts`); and so of Python that no page shows, by the name of its file below
-`src` (`bookcheck.file_texts`): the messages of the doctor (`rope_doctor/comparison.py`), what the
+(`widgets/rotation`), and of the style sheet that gives all of them their colours, each line is
+listed; of other scripts below `_static` those with texts, with what opens them
+(`bookcheck.scripts`); and so of Python that no page shows, by the name of its file below `src`
+(`bookcheck.file_texts`): the messages of the doctor (`rope_doctor/comparison.py`), what the
 workshop tries and says (`bookkit/workshop/probes.py`), checks of exercises, what the site's code
-puts into the reader's language, and its templates. Then there are the texts that style sheets write
-(`book.css`), the settings (`_config.yml`, `_toc.yml`, `CITATION.cff`), what `make` prints
+puts into the reader's language, and its templates. Then there are the texts that other style sheets
+write (`book.css`), the settings (`_config.yml`, `_toc.yml`, `CITATION.cff`), what `make` prints
 (`Makefile`), the words under which the search finds a section (`subjects.tsv`), and data that pages
 print: models, graphics cards and published numbers, a line each with its numbers and sources
 (`bookkit/models`), the entries of the bibliography (`references`), what the workshop says of a
@@ -104,7 +105,7 @@ TEMPLATE = ".html"
 PACKAGE = ".toml"
 SENTENCES = ".json"
 LISTINGS = ("fence", "code_block", "html_block", "front_matter")  # tokens of lines of code
-FIGURES = "widgets"  # the folder of the scripts that draw interactive figures
+FIGURES = "widgets"  # the folder of interactive figures
 # Where the scripts are that speak to a reader.
 SCRIPT_FOLDERS = (
     ROOT / "_static",
@@ -184,9 +185,10 @@ NUMBER_WORDS = frozenset(WORDS.split())
 NO_UNITS = frozenset(NO_UNIT.split())
 UNITS = frozenset(SCALES) | frozenset(COUNTED.split())
 EDGE = ".,;:!?()[]\"'“”‘’…*_|"
-SENTENCE_END = re.compile(r"(?<=[.?!])\s+(?=[A-Z*(`${<“])")
-# Before the text of an answer or of a point in a numbered list.
-MARK = re.compile(rf"^(?:\[[ x]\]|\d+\.{SPACE})")
+SENTENCE_END = re.compile(r"(?:(?<=[.?!])|(?<=[.?!]\*)|(?<=[.?!]\*\*))\s+(?=[A-Z*(`${<“])")
+# Before the text of a title, a point of a list, a quotation, a footnote or an answer.
+MARK = re.compile(rf"^(?:(?:[#\d.>*+-]+|\[\^\S+?\]:){SPACE})*(?:\[[ x]\])?")
+MARKED = ("list_item_open", "heading_open", "blockquote_open", "footnote_reference_open")
 # A line of the Makefile that prints something, or that `make` lists.
 SAID_BY_MAKE = re.compile(r"## |echo ")
 # What a package says about itself.
@@ -316,10 +318,9 @@ def texts_of(markdown: str) -> Iterator[str]:
             yield from texts_of_directive(directive["kind"], directive["argument"], token.content)
         elif token.type in LISTINGS:
             yield from code_of(token.content)
-        elif token.type == "list_item_open" and token.info:
-            mark = f"{token.info}{token.markup}{SPACE}"  # 2.
-        elif token.type == "heading_open":
-            mark = f"{token.markup} "  # ##
+        elif token.type in MARKED:
+            note = f"[^{token.meta['label']}]:" if "label" in token.meta else ""
+            mark += f"{token.info}{token.markup}{note}{SPACE}"  # 2. or - or > or ## or [^a]:
         elif token.type == "tr_open":
             row = []
         elif token.type == "tr_close" and row is not None:
@@ -387,10 +388,11 @@ def words_of(children: Sequence[Token]) -> Iterator[str]:
             yield one_word(f"`{child.content}`")
         elif child.type == "html_inline":
             yield one_word(child.content)
-        elif child.type not in (
-            *("em_open", "em_close", "strong_open", "strong_close"),
-            *("span_open", "span_close"),
-        ):
+        elif child.type == "footnote_ref":
+            yield f"[^{child.meta['label']}]"
+        elif child.type in ("em_open", "em_close", "strong_open", "strong_close"):
+            yield child.markup
+        elif child.type not in ("span_open", "span_close"):
             yield " "
 
 
@@ -410,7 +412,7 @@ def sentences_of_page(path: Path) -> list[Sentence]:
 def lines_of(path: Path) -> Iterator[str]:
     """The lines of a file beside the pages that have a text for a reader."""
     text = path.read_text(encoding="utf-8")
-    if path.suffix == SCRIPT and path.parent.name == FIGURES:
+    if path.parent.name == FIGURES:
         yield text
     elif path.suffix == SCRIPT:
         yield from lines_with_phrases(text)

@@ -58,18 +58,19 @@ def test_numbers_are_found(text, found):
     ("text", "found"),
     [
         ("Never. By {eq}`eq-a`, *so* it $x  + y$\nis. $x$ is.",
-         ["Never.", "By {eq}`eq-a`, so it $x + y$ is.", "$x$ is."]),
+         ["Never.", "By {eq}`eq-a`, *so* it $x + y$ is.", "$x$ is."]),
         ("| a | $b$ |\n|---|---|\n| It is. Not | 2 |", ["a | $b$", "It is.", "Not | 2"]),
         ("[3, Heads](heads.ipynb) and the [proof](deeper/x.md)",
          [", Heads <heads.ipynb> and the proof <deeper/x.md>"]),
         ("The {term}`keys <key>` in `f(x)`", ["The keys <key> in `f(x)`"]),
         ("```{quiz}\nWhy?\n\n- [x] Up\n  > So.\n- [ ] Down\n```",
-         ["{quiz}", "Why?", "[x] Up", "So.", "[ ] Down"]),
+         ["{quiz}", "Why?", "- [x] Up", "> So.", "- [ ] Down"]),
         ("```{prf:theorem} Of rows\n:label: a\n\nAll.\n```",
          ["{prf:theorem} Of rows", ":label: a", "All."]),
         ("# Rows\n\n## Of 2\n\n![It falls](a.png)", ["# Rows", "## Of 2", "It falls <a.png>"]),
         ("3. Is it\n   so?\n4. It is. So\n\n   it is.\n\n- So.",
-         ["3. Is it so?", "4. It is.", "So", "it is.", "So."]),
+         ["3. Is it so?", "4. It is.", "So", "it is.", "- So."]),
+        ("**Of 2.** It [^b].\n\n> It\n\n[^b]: So.", ["**Of 2.**", "It [^b].", "> It", "[^b]: So."]),
         ("---\na: 1\n---\n\n```python\nfor n in m:\n    x = 8  # Two. (b)\n\n\ty = 9\n```",
          ["a: 1", "for n in m:", "    x = 8  # Two. (b)", "    y = 9"]),
         ("<p>\nOf html.\n</p>", ["<p>", "Of html.", "</p>"]),
@@ -117,7 +118,7 @@ def test_numbers_of_a_list_and_of_code_are_no_numbers_of_a_sentence():
 TEXT = (
     "It has two heads, from 16 to 512 keys; {value}`3 = x` GB of 1.3 million tokens, by $d_k$. "
     "So $a = b$ for $d_k$ of two heads, and then $c = d$ at last; {value}`4 = y` GB. "
-    "By {eq}`eq-sum` each row of $A$ is never negative ([proof](bounds.ipynb)). So it grows.\n\n"
+    "By {eq}`eq-sum` each row of $A$ is *never* negative ([proof](bounds.ipynb)). So it grows.\n\n"
     "```{quiz}\nWhy?\n\n- [x] Up\n- [ ] Down\n```\n\n## Of x\n\n3. First\n4. Then\n\n"
     "```python\nup = 2  # W_1\ndown = 2  # W_2\nfor n in m:\n    y = 3\n```"
 )
@@ -126,6 +127,7 @@ TEXT = (
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
+        ("*never*", "never"),
         # The number with which a list begins, the depth of a title, a line of code.
         ("3. First", "2. First"),
         ("## Of x", "### Of x"),
@@ -150,8 +152,8 @@ TEXT = (
         ("`3 = x`", "`3 = z`"),
         ("`4 = y`", "`4.0 = y`"),
         # Words beside a formula and without one, references, the answer of a quiz.
-        ("never negative", "never positive"),
-        ("is never", "is"),
+        ("negative", "positive"),
+        ("is *never*", "is"),
         ("each row", "each column"),
         ("it grows", "it falls"),
         ("eq-sum", "eq-row"),
