@@ -16,7 +16,7 @@ models with a property, which sentences about several models count.
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -35,49 +35,103 @@ NUMBER = re.compile(
     r"(?P<sign>[-−+]?)(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:\.(?P<decimals>\d+))?"
     r"(?:e(?P<exponent>[-+]?\d+)|\s?[·×]\s?10(?P<power>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
 )
-# What a unit or a word after a number makes of it.
-SCALES: dict[str, int | Fraction] = {
-    "%": Fraction(1, 100),
-    "×": 1,
-    "times": 1,
-    "thousand": 10**3,
-    "million": 10**6,
-    "billion": 10**9,
-    "trillion": 10**12,
-    "k": 10**3,
-    "K": 10**3,
-    "M": 10**6,
-    "B": 10**9,
-    "bytes": 1,
-    **{f"{prefix}B": 10**power for prefix, power in zip("kMGT", (3, 6, 9, 12), strict=True)},
-    **{f"{prefix}iB": 2**power for prefix, power in zip("KMGT", (10, 20, 30, 40), strict=True)},
-    **{f"{prefix}B/s": 10**power for prefix, power in zip("MGT", (6, 9, 12), strict=True)},
-    **{
-        f"{prefix}FLOP{end}": 10**power
-        for prefix, power in zip("MGTPE", (6, 9, 12, 15, 18), strict=True)
-        for end in ("", "s", "/s")
+# What a unit or a word after a number makes of it, by the kind of thing that it counts.
+PREFIXES = dict(zip(("", *"kMGTPE"), range(0, 21, 3), strict=True))
+BINARY = dict(zip("KMGTP", range(10, 60, 10), strict=True))
+KINDS: dict[str, dict[str, int | Fraction]] = {
+    "a share": {"%": Fraction(1, 100)},
+    "a factor": {"×": 1, "times": 1},
+    "a count": {
+        "thousand": 10**3,
+        "million": 10**6,
+        "billion": 10**9,
+        "trillion": 10**12,
+        "k": 10**3,
+        "K": 10**3,
+        "M": 10**6,
+        "B": 10**9,
     },
-    "s": 1,
-    "seconds": 1,
-    "ms": Fraction(1, 10**3),
-    "milliseconds": Fraction(1, 10**3),
-    "µs": Fraction(1, 10**6),
-    "microseconds": Fraction(1, 10**6),
-    "ns": Fraction(1, 10**9),
-    "minutes": 60,
-    "hours": 3600,
-    "days": 86400,
-    "degrees": Fraction(math.pi) / 180,
-    "°": Fraction(math.pi) / 180,
-    "radians": 1,
+    "bytes": {
+        "bytes": 1,
+        **{f"{prefix}B": 10**power for prefix, power in PREFIXES.items() if prefix},
+        **{f"{prefix}iB": 2**power for prefix, power in BINARY.items()},
+    },
+    "bytes per second": {f"{prefix}B/s": 10**power for prefix, power in PREFIXES.items()},
+    "operations": {
+        f"{prefix}FLOP{end}": 10**power for prefix, power in PREFIXES.items() for end in ("", "s")
+    },
+    "operations per second": {f"{prefix}FLOP/s": 10**power for prefix, power in PREFIXES.items()},
+    "seconds": {
+        "s": 1,
+        "second": 1,
+        "seconds": 1,
+        "ms": Fraction(1, 10**3),
+        "milliseconds": Fraction(1, 10**3),
+        "µs": Fraction(1, 10**6),
+        "microseconds": Fraction(1, 10**6),
+        "ns": Fraction(1, 10**9),
+        "nanoseconds": Fraction(1, 10**9),
+        "min": 60,
+        "minutes": 60,
+        "h": 3600,
+        "hours": 3600,
+        "days": 86400,
+        "weeks": 7 * 86400,
+        "months": Fraction(36525, 1200) * 86400,
+        "years": Fraction(36525, 100) * 86400,
+    },
+    "radians": {
+        "degrees": Fraction(math.pi) / 180,
+        "°": Fraction(math.pi) / 180,
+        "rad": 1,
+        "radians": 1,
+    },
+    "degrees Celsius": {"°C": 1},
+    "watts": {"W": 1, "kW": 10**3, "MW": 10**6},
+    "hertz": {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9},
 }
-# These mean a size of their own, so that a number without them is another one.
-SCALING = [unit for unit, scale in SCALES.items() if scale != 1 and unit not in ("degrees", "°")]
+SCALES = {unit: scale for units in KINDS.values() for unit, scale in units.items()}
+KIND_OF = {unit: kind for kind, units in KINDS.items() for unit in units}
 UNIT = "|".join(sorted(map(re.escape, SCALES), key=len, reverse=True))
 QUANTITY = re.compile(rf"(?P<amount>.+?)(?:[\s-]?(?P<unit>{UNIT}))?")
+# A product of sizes, 4096 × 8192, has no factor behind a value.
 BEHIND = re.compile(
-    rf"\{{value\}}`(?P<inside>[^`]+)`[\s-]?(?P<unit>{'|'.join(map(re.escape, SCALING))})(?![\w/])"
+    rf"\{{value\}}`(?P<inside>[^`]+)`[\s-]?(?P<unit>{UNIT})(?![\w/])(?<!×(?=\s[\d{{]))"
 )
+# Words before a value, or behind it, that hold it on one side: a bound is rounded to this side.
+FROM_BELOW = "from below"
+FROM_ABOVE = "from above"
+EXACTLY = "exactly"
+LARGER = "(?:larg|great|high|long|bigg|farth|lat|old)er"
+SMALLER = "(?:small|low|short|earli)er"
+BOUNDS = {
+    FROM_BELOW: (
+        rf"at least|no (?:less|fewer) than|more than|{LARGER} than|over|above|beyond|exceeds?"
+        "|between"
+    ),
+    FROM_ABOVE: (
+        rf"at most|no more than|less than|fewer than|{SMALLER} than|under|below|up to|within"
+        r"|nearly|almost|not even"
+    ),
+    EXACTLY: "exactly|precisely",
+}
+BOUND = re.compile(
+    rf"\b(?:(?P<below>{BOUNDS[FROM_BELOW]})|(?P<above>{BOUNDS[FROM_ABOVE]})"
+    rf"|(?P<exact>{BOUNDS[EXACTLY]}))\**\s(?:(?:a|an|about|of|all)\s){{0,2}}$",
+    re.IGNORECASE,
+)
+# What turns a comparison round: no program takes more than …
+NEGATION = re.compile(
+    r"\b(?:no|not|none|nothing|never|neither|nor|cannot|without)\b", re.IGNORECASE
+)
+COMPARED = re.compile(r"\bthan\s(?:\w+\s){0,2}$")
+CLAUSE = re.compile(r"[.;:,()|]\s")
+SPACE = re.compile(r"\s+")
+NEAR = 200  # letters around a value in which such words are looked for
+# What parts the numbers of one bound (at least 3, 4 and 5), and what bounds one from behind.
+IN_LIST = (", ", " and ", " or ")
+AT_ITS_END = (", and ", ", or ")
+OR_MORE = re.compile(rf"(?:[\s-]?(?:{UNIT}))?\s(?:or|and)\s(?:(?P<more>more|longer)|less|fewer)\b")
 SMALL = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
     sixteen seventeen eighteen nineteen
@@ -107,7 +161,21 @@ MULTIPLES = {
 # A share in words is right up to this part of it: 0.26 is a quarter.
 ROUGHLY = Fraction(1, 20)
 # A tie may be rounded to either side, depending on the last bits of the value.
-HALF = Fraction(1, 2) * (1 + Fraction(1, 10**9))
+NOISE = Fraction(1, 10**9)
+HALF = Fraction(1, 2) * (1 + NOISE)
+# One digit is at most this part of its value away from it: 2 for 1.5. So 0 stands for 0 alone.
+COARSEST = 3
+# On which side of its value a bound is printed, and what to write there.
+RIGHT_SIDE: dict[str, Callable[[Fraction], bool]] = {
+    FROM_BELOW: lambda away: away < 0,
+    FROM_ABOVE: lambda away: away > 0,
+    EXACTLY: lambda away: False,
+}
+ADVICE = {
+    FROM_BELOW: "round it down",
+    FROM_ABOVE: "round it up",
+    EXACTLY: "print all of its digits, or leave the word out",
+}
 
 
 class ValueSyntaxError(ValueError):
@@ -115,10 +183,11 @@ class ValueSyntaxError(ValueError):
 
 
 class Value(NamedTuple):
-    """What the page shows, and the Python expression that must give it."""
+    """What the page shows, the Python expression that must give it, and whether it is a bound."""
 
     printed: str
     expression: str
+    bound: str = ""  # FROM_BELOW behind "at least", FROM_ABOVE behind "at most", EXACTLY, or none
 
 
 def parse_value(text: str) -> Value:
@@ -138,8 +207,35 @@ def line_of(value: Value) -> str:
 
 
 def values_in(text: str) -> list[Value]:
-    """The values of a text, in order."""
-    return [parse_value(inside) for inside in VALUE.findall(text)]
+    """The values of a text, in order, with what the words around them say of their rounding."""
+    found: list[Value] = []
+    between = listed = False
+    end = 0
+    for role in VALUE.finditer(text):
+        value = parse_value(role[1])
+        apart = SPACE.sub(" ", text[end : role.start()])
+        before = SPACE.sub(" ", text[max(role.start() - NEAR, 0) : role.start()])
+        bound = bound_of(before, SPACE.sub(" ", text[role.end() : role.end() + NEAR]))
+        if not bound and found and apart in (*IN_LIST, *(AT_ITS_END if listed else ())):
+            bound = FROM_ABOVE if between and apart == " and " else found[-1].bound
+        listed = apart == ", "
+        between = re.search(r"\bbetween $", before) is not None
+        found.append(value._replace(bound=bound))
+        end = role.end()
+    return found
+
+
+def bound_of(before: str, behind: str) -> str:
+    """On which side the words before and behind a value hold what it stands for."""
+    found = BOUND.search(before)
+    if found is None:
+        more = OR_MORE.match(behind)
+        return "" if more is None else FROM_BELOW if more["more"] else FROM_ABOVE
+    if found["exact"]:
+        return EXACTLY
+    clause = CLAUSE.split(before[: found.start()])[-1]
+    turned = COMPARED.search(before) is not None and NEGATION.search(clause) is not None
+    return FROM_BELOW if (found["below"] is not None) != turned else FROM_ABOVE
 
 
 def values_of_cell(cell: Any) -> list[Value]:
@@ -172,7 +268,7 @@ def result_of(answer: Mapping[str, Any]) -> Any:
 def faults(values: Iterable[Value], computed: Iterable[Any]) -> list[str]:
     """One line for each value whose printed text is not what was computed."""
     pairs = zip(values, computed, strict=True)
-    wrong = ((value, disagreement(value.printed, result)) for value, result in pairs)
+    wrong = ((value, disagreement(value.printed, result, value.bound)) for value, result in pairs)
     return [f"{{value}}`{one.printed} = {one.expression}` {why}" for one, why in wrong if why]
 
 
@@ -188,7 +284,7 @@ def problems(text: str, names: Mapping[str, Any]) -> list[str]:
     return faults(values, computed)
 
 
-def disagreement(printed: str, computed: Any) -> str | None:
+def disagreement(printed: str, computed: Any, bound: str = "") -> str | None:
     """What is wrong with the printed text, or None where it is the computed value."""
     if isinstance(computed, Exception):
         return f"fails: {computed!r}; it can use what the cells above its text define"
@@ -203,12 +299,19 @@ def disagreement(printed: str, computed: Any) -> str | None:
         return f"{wrong}; write it as a number, for example {computed:.3g}"
     scale = SCALES[quantity["unit"]] if quantity["unit"] else 1
     exact, tolerance = (part * scale for part in read)
-    if math.isfinite(computed) and abs(exact - Fraction(computed)) <= tolerance:
-        return None
-    if scale == 1:
+    if scale != 1:
+        wrong += f", which is {float(computed / scale):.4g} {quantity['unit']}"
+    if not math.isfinite(computed):
+        return f"{wrong}; a value is a number or a text"
+    away = exact - Fraction(computed)
+    size = abs(Fraction(computed))
+    if abs(away) > (2 if bound else 1) * tolerance:
         return f"{wrong}; print that, rounded"
-    unit = quantity["unit"]
-    return f"{wrong}, which is {float(computed / scale):.4g} {unit}; print that, rounded"
+    if abs(away) > size / COARSEST + NOISE:
+        return f"{wrong}: so coarse a number says nothing of it; print a digit of the value"
+    if bound and abs(away) > size * NOISE and not RIGHT_SIDE[bound](away):
+        return f"{wrong}, and the words around it make it a bound {bound}: {ADVICE[bound]}"
+    return None
 
 
 def number_of(text: str) -> tuple[Fraction, Fraction] | None:
@@ -246,8 +349,8 @@ def units_behind(text: str) -> list[str]:
     """One line for each value of a text whose unit stands behind it, where nothing computes it."""
     return [
         f"{{value}}`{found['inside']}` {found['unit']}: take the unit into the value, so that it "
-        f"is computed too: {{value}}`{inside.printed} {found['unit']} = …`, where … gives the "
-        f"number times {float(SCALES[found['unit']]):g}"
+        f"is computed too: {{value}}`{inside.printed} {found['unit']} = …`, where … is in "
+        f"{KIND_OF[found['unit']]}, {float(SCALES[found['unit']]):g} for 1 {found['unit']}"
         for found in BEHIND.finditer(text)
         for inside in [parse_value(found["inside"])]
     ]

@@ -56,7 +56,11 @@ PAGES = [ROOT / "index.md", *(page for page in book_pages() if page.suffix == ".
         ("half a million", 500000),
         ("1.2·10⁻³", 0.00124),
         ("1.2e-3", 0.00124),
-        ("0.00", -0.004),
+        ("0.00", 0),
+        ("2", 1.5),
+        ("3 min", 181),
+        ("−5 °C", -5),
+        ("2 times", 2.04),
         ("Beijing", "Beijing"),
         (str(2**60), 2**60),
     ],
@@ -92,6 +96,15 @@ def test_what_is_correctly_rounded_agrees(printed, computed):
         ("1.2·10⁻³", 0.0012501),
         ("1.2·10⁻³", 0.0012e3),
         ("0.3", math.nan),
+        # So coarse that no digit of the value is left, or another sign.
+        ("0", 0.0028),
+        ("0.00", -0.004),
+        ("0", 1e-7),
+        ("1", 0.6),
+        ("0.01", 0.0058),
+        ("0 %", 0.002),
+        ("4.6 min", 4.6),
+        ("0.08 degrees", 0.08),
         ("1", True),
         ("never", 0),
         ("6,55,04", 65504),
@@ -101,6 +114,36 @@ def test_what_is_correctly_rounded_agrees(printed, computed):
 )
 def test_a_wrong_number_is_refuted(printed, computed):
     assert disagreement(printed, computed)
+
+
+@pytest.mark.parametrize(
+    ("words", "right", "wrong"),
+    [
+        ("at least {}", ["2.6", "2.68", "2.684"], ["2.7", "3", "2.5"]),
+        ("no less than about {}", ["2.6"], ["2.7"]),
+        ("it is more than {}", ["2.6"], ["2.7"]),
+        ("{} or more", ["2.6"], ["2.7"]),
+        ("between {} and {{value}}`3 = 3`", ["2.6"], ["2.7"]),
+        ("at most {}", ["2.7", "2.69", "3"], ["2.68", "2.6", "4"]),
+        ("**up to** {}", ["2.7"], ["2.68"]),
+        ("never takes\nmore than {}", ["2.7"], ["2.68"]),
+        ("It is short. No kernel takes longer than {}", ["2.7"], ["2.6"]),
+        ("No. It is longer than {}", ["2.6"], ["2.7"]),
+        ("between {{value}}`1 = 1` and {}", ["2.7"], ["2.68"]),
+        ("at most {{value}}`3 = 3`, {{value}}`3 = 3`, or {}", ["2.7"], ["2.68"]),
+        ("at most {{value}}`3 = 3`, and {}", ["2.7", "2.68"], []),
+        ("exactly {}", ["2.684"], ["2.7", "2.68"]),
+        ("far more than the {}", ["2.7", "2.68"], []),
+    ],
+)
+def test_a_bound_is_rounded_to_its_own_side(words, right, wrong):
+    def problem(printed):
+        text = words.format(f"{{value}}`{printed} = 2.684`")
+        return problems(text, {})
+
+    assert [problem(printed) for printed in right] == [[]] * len(right)
+    assert all(map(problem, wrong))
+    assert all(str(2.684) in fault for printed in wrong for fault in problem(printed))
 
 
 def test_values_are_found_and_may_run_over_a_line():
@@ -118,8 +161,18 @@ def test_a_unit_behind_a_value_is_told():
     text = "{value}`2.7 = x / 1e9` GB, {value}`3 GB = y`, {value}`5 = z` tokens, {value}`9 = u`%."
     one, other = units_behind(text)
     assert one.startswith("{value}`2.7 = x / 1e9` GB: take the unit into the value")
-    assert "{value}`2.7 GB = …`, where … gives the number times 1e+09" in one
+    assert "{value}`2.7 GB = …`, where … is in bytes, 1e+09 for 1 GB" in one
     assert "{value}`9 % = …`" in other
+
+
+@pytest.mark.parametrize("unit", ["s", "min", "days", "degrees", "radians", "bytes", "times", "×"])
+def test_a_unit_of_size_one_is_taken_into_the_value_too(unit):
+    assert units_behind(f"It is {{value}}`4.6 = products` {unit} in all.")
+
+
+@pytest.mark.parametrize("behind", [" × {value}`8 = b`", " × 8", "'s", " tokens", "; s", " sets"])
+def test_what_is_no_unit_stands_behind_a_value(behind):
+    assert not units_behind(f"It is {{value}}`4.6 = products`{behind}.")
 
 
 def test_a_page_without_code_is_evaluated():

@@ -22,6 +22,7 @@ from babel.messages.pofile import read_po, write_po
 from bookformat.contents import book_pages, main_line
 from bookformat.paths import CHAPTERS, ROOT
 from bookformat.values import in_words
+from booksite.translation.amounts import other_amounts
 from booksite.translation.messages import messages_of
 from booksite.translation.outputs import DECIMALS, FIELD, PLACE_OF_NUMBER, UNIT
 
@@ -200,6 +201,7 @@ def differences(message: str, translation: str, language: str) -> Iterator[str]:
     after = kept_of(translation)
     if before != after:
         yield f"{[*(before - after)]} became {[*(after - before)]}"
+    yield from other_amounts(message, translation)
     for pattern, wrong in ((FOREIGN, "Chinese counts in 万 and 亿"), (APART, "a space too many")):
         if found := pattern.search(translation):
             yield f"{wrong}: {found[0]}"

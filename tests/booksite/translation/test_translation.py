@@ -425,6 +425,36 @@ def test_units_of_ten_thousand_and_of_a_hundred_million_are_compared(old, new):
     assert [*catalogs.differences(COUNTED, IN_CHINESE_UNITS.replace(old, new), "zh_CN")]
 
 
+AMOUNTS = (
+    "It takes at least {value}`31 seconds = t`, up to {value}`57 MB = b`, and {value}`two = y`, "
+    "no program more than {value}`3 ms = g`, of {value}`1.3 million = p` with {value}`4 times = r`"
+)
+IN_CHINESE_AMOUNTS = (
+    "至少需要 {value}`31 秒 = t`，最多 {value}`57 MB = b`，以及{value}`两个 = y`，"
+    "没有程序超过 {value}`3 毫秒 = g`，共 {value}`130 万 = p`，是 {value}`4 倍 = r`"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("31 秒", "31 分钟"),
+        ("57 MB", "57 GB"),
+        ("57 MB", "57 MFLOP"),
+        ("3 毫秒", "3 微秒"),
+        ("130 万", "130 亿"),
+        ("4 倍", "4 弧度"),
+        ("至少需要", "最多需要"),
+        ("最多", "不少于"),
+        ("没有程序超过", "程序超过"),
+        ("共", "不到"),
+    ],
+)
+def test_units_and_bounds_of_values_are_compared(old, new):
+    assert [*catalogs.differences(AMOUNTS, IN_CHINESE_AMOUNTS, "zh_CN")] == []
+    assert [*catalogs.differences(AMOUNTS, IN_CHINESE_AMOUNTS.replace(old, new), "zh_CN")]
+
+
 def test_the_glossary_has_the_words_that_the_pages_use():
     """A Chinese headword is used on other pages at least as often as the English word."""
     page = CHAPTERS / "glossary.md"
