@@ -16,18 +16,17 @@ beside them is: a caption that names a colour, a comment beside another line, a 
 Which lines have something to do with a text, no program can tell.
 
 What else speaks to a reader is listed like pages, by its name. Of an interactive figure
-(`widgets/rotation`), and of the style sheet that gives all of them their colours, each line is
-listed; of other scripts below `_static` those with texts, with what opens them
-(`bookcheck.scripts`); and so of Python that no page shows, by the name of its file below `src`
-(`bookcheck.file_texts`): the messages of the doctor (`rope_doctor/comparison.py`), what the
+`widgets/rotation` each line is listed; of other scripts below `_static` those with texts, with what
+opens them (`bookcheck.scripts`); and so of Python that no page shows, by the name of its file below
+`src` (`bookcheck.file_texts`): the messages of the doctor (`rope_doctor/comparison.py`), what the
 workshop tries and says (`bookkit/workshop/probes.py`), checks of exercises, what the site's code
-puts into the reader's language, and its templates. Then there are the texts that other style sheets
-write (`book.css`), the settings (`_config.yml`, `_toc.yml`, `CITATION.cff`), what `make` prints
-(`Makefile`), the words under which the search finds a section (`subjects.tsv`), and data that pages
-print: models, graphics cards and published numbers, a line each with its numbers and sources
-(`bookkit/models`), the entries of the bibliography (`references`), what the workshop says of a
-mistake (`bookkit/workshop/signatures`), and the sentences of *Read my model* (`read-model/rules`).
-Chinese texts are not listed.
+puts into the reader's language, and its templates. Then there are the texts that style sheets write
+and the colours of figures (`book.css`), the settings (`_config.yml`, `_toc.yml`, `CITATION.cff`),
+what `make` prints (`Makefile`), the words under which the search finds a section (`subjects.tsv`),
+and data that pages print: models, graphics cards and published numbers, a line each with its
+numbers and sources (`bookkit/models`), the entries of the bibliography (`references`), what the
+workshop says of a mistake (`bookkit/workshop/signatures`), and the sentences of *Read my model*
+(`read-model/rules`). Chinese texts are not listed.
 
 A test notices whatever differs from the list: another word, two values or two lines that changed
 places, another unit or expression. Somebody then reads it again and runs the command below, as
@@ -105,7 +104,7 @@ TEMPLATE = ".html"
 PACKAGE = ".toml"
 SENTENCES = ".json"
 LISTINGS = ("fence", "code_block", "html_block", "front_matter")  # tokens of lines of code
-FIGURES = "widgets"  # the folder of interactive figures
+FIGURES = "widgets"  # the folder of the scripts that draw interactive figures
 # Where the scripts are that speak to a reader.
 SCRIPT_FOLDERS = (
     ROOT / "_static",
@@ -195,9 +194,10 @@ SAID_BY_MAKE = re.compile(r"## |echo ")
 SAID_OF_PACKAGE = re.compile(r"(?:version|description|requires-python|license|authors) *=")
 # A line of settings that says nothing, or is a comment.
 EMPTY = re.compile(r"\s*(#|$)")
-# A rule of a style sheet, and what it writes.
+# A rule of a style sheet; what it writes, and the colours of which captions and texts speak.
 RULE = re.compile(r"([^{};]+)\{([^{}]*)\}")
 CONTENT = re.compile(r"content:[^;]*\"[^\"]+\"[^;]*|--[\w-]+:\s*\"[^\"]*\"(?=;)")
+COLOUR = re.compile(r"[\w-]+:[^;]*var\(--(?:figure|role)-[^;]*|--(?:figure|role)-\w+:[^;]*")
 COMMENT_OF_STYLES = re.compile(r"/\*.*?\*/", re.DOTALL)
 # A text that code or a template puts into the reader's language.
 SAID = re.compile(r"\b_\(")
@@ -412,7 +412,7 @@ def sentences_of_page(path: Path) -> list[Sentence]:
 def lines_of(path: Path) -> Iterator[str]:
     """The lines of a file beside the pages that have a text for a reader."""
     text = path.read_text(encoding="utf-8")
-    if path.parent.name == FIGURES:
+    if path.suffix == SCRIPT and path.parent.name == FIGURES:
         yield text
     elif path.suffix == SCRIPT:
         yield from lines_with_phrases(text)
@@ -433,9 +433,9 @@ def lines_of(path: Path) -> Iterator[str]:
 
 
 def texts_of_styles(styles: str) -> Iterator[str]:
-    """The texts that a style sheet writes, each behind the rule that does so."""
+    """The texts that a style sheet writes and the colours of figures, each behind its rule."""
     for rule, declarations in RULE.findall(COMMENT_OF_STYLES.sub("", styles)):
-        for content in CONTENT.findall(declarations):
+        for content in CONTENT.findall(declarations) + COLOUR.findall(declarations):
             yield f"{' '.join(rule.split())} {{ {' '.join(content.split())} }}"
 
 

@@ -301,14 +301,17 @@ def test_what_speaks_to_a_reader_beside_pages_is_listed(name, line):
     assert any(line in one.text for one in sentences_of_page(beside_pages()[name]))
 
 
-def test_what_style_sheets_write_is_listed_behind_its_rule():
+def test_what_style_sheets_write_and_colour_is_listed_behind_its_rule():
     styles = (
         '/* A "name": */ td { color: red; & p::before { content: var(--of, "Of: "); } }\n'
         'html { --of: "von: "; --face: "A B", serif; } p { content: ""; content: none; }'
+        ".is-q { fill: var(--role-q); width: 2px } html { --figure-blue: #1f6fb2; }"
     )
     assert [*texts_of_styles(styles)] == [
         '& p::before { content: var(--of, "Of: ") }',
         'html { --of: "von: " }',
+        ".is-q { fill: var(--role-q) }",
+        "html { --figure-blue: #1f6fb2 }",
     ]
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from bookformat.paths import ROOT, STATIC
+from bookkit import figures
 from bookkit.figures import PALETTE, PAPER
 from booksite.figures import inline_svg
 
@@ -43,6 +44,11 @@ def test_the_light_page_has_the_palette_of_the_figures():
     message = "write PALETTE and PAPER of src/bookkit/figures.py into :root of _static/book.css"
     assert differ == {}, message
     assert rule(":root") == palette, message
+
+
+@pytest.mark.parametrize("name", PALETTE)
+def test_a_colour_has_its_name_in_code_too(name):
+    assert getattr(figures, name.upper()) == PALETTE[name]
 
 
 def test_interactive_figures_name_the_colours_of_the_others_in_their_order():
