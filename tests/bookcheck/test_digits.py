@@ -6,6 +6,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from bookcheck.digits import alt_texts, prose_of, typed_numbers, typed_numbers_of_page
+from bookcheck.kinds import wrong_kinds_of_page
 from bookcheck.numbers import beside_pages, changes, listed, pages, sentences_of_page
 from bookcheck.units import wrong_units_of_page
 from bookformat.formulas import markdown_cells
@@ -35,6 +36,12 @@ def test_the_unit_of_a_value_is_in_it(name):
         for place, text in markdown_cells(PAGES[name])
         for one in units_behind(text)
     ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_unit_of_a_value_is_of_another_kind(name):
+    found = wrong_kinds_of_page(PAGES[name])
     assert not found, "\n".join(found)
 
 
