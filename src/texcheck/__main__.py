@@ -17,6 +17,7 @@ import numpy as np
 from lark import Tree
 
 import texcheck
+from texcheck.approximation import shares_of
 from texcheck.check import CONVENTIONS, DEFAULT_CONVENTION, check, evaluate
 from texcheck.errors import LatexError
 from texcheck.files import checked_alone, checked_with, skeleton_of, symbols_said
@@ -24,6 +25,7 @@ from texcheck.parser import parse
 from texcheck.sources import KINDS
 
 COMMANDS = ("check", "symbols")
+SHARE_HELP = "by which share the sides of a relation with \\approx may differ: 1=0.005"
 
 
 def bound_values(texts: Sequence[str]) -> dict[str, Any]:
@@ -56,6 +58,7 @@ def formula_parser() -> argparse.ArgumentParser:
     parser.add_argument("--with", dest="values", nargs="+", default=[], help='"a = 3" "x = [1, 2]"')
     parser.add_argument("--vectors", choices=CONVENTIONS, default=DEFAULT_CONVENTION)
     parser.add_argument("--first-index", type=int, default=1)
+    parser.add_argument("--approx", nargs="+", default=[], help=SHARE_HELP)
     parser.add_argument("--version", action="version", version=f"texcheck {texcheck.__version__}")
     return parser
 
@@ -90,7 +93,7 @@ def formula_verdict(arguments: Sequence[str] | None) -> int:
     if all(len(chain.children) == 1 for chain in chains):
         print(evaluate(options.formula, values, **reading))
         return 0
-    found = check(options.formula, values, **reading)
+    found = check(options.formula, values, approx=shares_of(options.approx), **reading)
     for relation in found:
         print(relation)
     return 0 if all(relation.holds for relation in found) else 1

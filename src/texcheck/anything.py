@@ -21,8 +21,14 @@ import numpy as np
 
 from texcheck import nodes
 from texcheck.anew import other_whole_numbers, size_of
-from texcheck.check import Options, check_statement, evaluator_for, instances, limits
-from texcheck.comparison import Comparison
+from texcheck.check import (
+    Options,
+    check_statement,
+    comparison_of,
+    evaluator_for,
+    instances,
+    limits,
+)
 from texcheck.errors import LatexError
 from texcheck.misprints.change import start_of
 from texcheck.named import chains_in, with_names
@@ -208,7 +214,7 @@ def holds(
     statement: Statement, text: str, table: Mapping[str, Any], options: Options
 ) -> bool | None:
     """Whether a statement holds for other values; None where it means nothing for them."""
-    comparison = Comparison(text, approx=options.approx, sampling_error=options.sampling_error)
+    comparison = comparison_of(text, table, options)
     evaluator = evaluator_for(text, table, options)
     try:
         with np.errstate(all="ignore"):

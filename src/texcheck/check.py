@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from texcheck.anew import is_index, other_values, size_of, undrawable
+from texcheck.approximation import Shares, require_shares, spare_share
 from texcheck.comparison import Comparison
+from texcheck.decimals import Roundings, beside_nearness, decimals_in
 from texcheck.draws import on_one_input
 from texcheck.errors import LatexError
 from texcheck.evaluation.evaluator import Evaluator
@@ -51,7 +53,7 @@ class Options:
 
     vectors: str = DEFAULT_CONVENTION
     first_index: int = 1
-    approx: float = 0.02
+    approx: Shares = field(default_factory=dict)
     sampling_error: float = 0.0
     broadcast: bool = False
     noise: int | None = None
@@ -59,6 +61,7 @@ class Options:
     def __post_init__(self) -> None:
         if self.vectors not in CONVENTIONS:
             raise ValueError(f'vectors must be "row" or "column", got {self.vectors!r}')
+        require_shares(self.approx)
 
 
 def evaluate(
@@ -92,11 +95,12 @@ def check(
     """Evaluate every relation of a display; one entry for each, in the order printed.
 
     ``=`` allows what rounding can change (``texcheck.rounding``), entry by entry; whole numbers
-    are compared exactly. ``\\approx`` allows half a unit of the last digit of a printed number,
-    else ``approx`` (0.02) times the larger side. ``sampling_error`` is for values that are
-    averages of random draws: the share by which they may differ from their expectation.
-    ``broadcast`` lets a row be beside a matrix. ``noise`` is the seed of random changes by one
-    unit in the last place; no verdict may depend on them.
+    are compared exactly. ``\\approx`` allows half a unit of the last digit of a printed number, and
+    between two expressions what decimals in them round; else ``approx={1: (0.005, "why")}`` says
+    by which share of the larger side the sides of the first relation may differ.
+    ``sampling_error`` is for values that are averages of random draws: the share by which they may
+    differ from their expectation. ``broadcast`` lets a row be beside a matrix. ``noise`` is the
+    seed of random changes by one unit in the last place; no verdict may depend on them.
 
     What holds must also be able to fail: ``x^2 = 2 x`` does not count at x = 2, nor ``a + b = 2 a``
     where a and b are equal. Such a relation does not hold, with a note; ``fixed={"x": "why"}`` says
@@ -116,10 +120,77 @@ def check(
             for relation in found:
                 hold_back(relation, what)
             break
-    for relation in found:
+    for number, relation in enumerate(found, start=1):
         if "=" not in excused and (told := levelled(relation.seen.levels, 1)):
             hold_back(relation, told)
+        if told := misjudged_share(number, relation.relation, relation.seen, chosen.approx):
+            hold_back(relation, told)
+        if relation.relation == "approx" and (told := free_decimal(text, [table], chosen)):
+            hold_back(relation, told)
     return found
+
+
+def misjudged_share(number: int, relation: str, seen: Seen, approx: Shares) -> str:
+    """What is wrong with the share that ``approx`` says of a relation; else empty."""
+    if number not in approx:
+        return ""
+    if relation != "approx":
+        return f"is no \\approx; take approx={{{number}: …}} out"
+    return spare_share(number, approx[number][0], seen.share, seen.needed)
+
+
+def free_decimal(
+    text: str,
+    tables: Sequence[Mapping[str, Any]],
+    options: Options,
+    memories: Sequence[Memory | None] = (None,),
+    excused: Collection[str] = (),
+) -> str:
+    """Which decimal beside ``\\approx`` could have another last digit; empty where none could.
+
+    Where sides are averages, a decimal beside any other sign has room as well.
+
+    ``excused``: misprints that are true as well, by their names.
+    """
+    sides = [
+        side
+        for statement in read_display(text, tables[0])
+        for chain in statement.chains
+        for side in (chain.sides if options.sampling_error else beside_nearness(chain))
+    ]
+    for decimal in decimals_in(sides, text):
+        for units in (1, -1):
+            moved = decimal.moved(units)
+            name = f"last digit: {decimal.printed} → {moved}"
+            if not moved or any(one == name or one.startswith(f"{name}, ") for one in excused):
+                continue
+            end = decimal.position + len(decimal.printed)
+            changed = text[: decimal.position] + moved + text[end:]
+            if holds_on_all(changed, tables, options, memories):
+                return (
+                    f"holds with {moved} in place of {decimal.printed} as well; draw values that "
+                    "tell them apart, print fewer digits, say a smaller share in approx=, or why "
+                    f'it is true: equivalent={{"{name}": "why"}}'
+                )
+    return ""
+
+
+def holds_on_all(
+    text: str,
+    tables: Sequence[Mapping[str, Any]],
+    options: Options,
+    memories: Sequence[Memory | None],
+) -> bool:
+    """Whether all relations of a text hold on all inputs."""
+    roundings: Roundings = {}
+    try:
+        return all(
+            relation.holds
+            for table, memory in zip(tables, memories, strict=True)
+            for relation in relations_of(text, table, options, memory, True, roundings)
+        )
+    except LatexError:
+        return False
 
 
 def hold_back(relation: Relation, what: str) -> None:
@@ -156,12 +227,14 @@ def relations_of(
     options: Options,
     memory: Memory | None = None,
     hasty: bool = False,
+    roundings: Roundings | None = None,
 ) -> list[Relation]:
-    """The relations of a display; with a memory, only up to the first instance that fails."""
+    """The relations of a display; with a memory, only up to the first instance that fails.
+
+    ``roundings``: what was found for other values of the same text.
+    """
     statements = read_display(text, table)
-    comparison = Comparison(
-        text, approx=options.approx, sampling_error=options.sampling_error, hasty=hasty
-    )
+    comparison = comparison_of(text, table, options, hasty=hasty, roundings=roundings)
     evaluator = evaluator_for(text, table, options, memory)
     with np.errstate(all="ignore"):
         found = check_all(statements, evaluator, comparison, memory)
@@ -169,6 +242,18 @@ def relations_of(
             if all(relation.holds for relation in found):
                 draw_anew(every, found, table, options, comparison)
     return found
+
+
+def comparison_of(text: str, table: Mapping[str, Any], options: Options, **more: Any) -> Comparison:
+    """The comparison of the sides of one text by the options of its check."""
+    places = [place for one in read_display(text, table) for place in one.node.places]
+    return Comparison(
+        text,
+        approx=options.approx,
+        numbers={place: number for number, place in enumerate(places, start=1)},
+        sampling_error=options.sampling_error,
+        **more,
+    )
 
 
 def draw_anew(
@@ -225,7 +310,7 @@ def fails_beside(
     What a display prints of the index alone, such as ``0 \\le i < n``, limits it: a number that
     does not meet it is not tried, nor is one for which the statement has no meaning.
     """
-    comparison = Comparison(text, approx=options.approx, sampling_error=options.sampling_error)
+    comparison = comparison_of(text, table, options)
     quantified = {every.name for every in read_every(text, table)}
     with np.errstate(all="ignore"):
         for every in indices_of(read_display(text, table), table):
@@ -284,12 +369,13 @@ def said_at(
         found: list[Relation] = []
         try:
             with evaluator.bound(case):
-                met = all(
-                    relation.holds
-                    for chain in every.conditions
-                    for relation in comparison.chain(chain, evaluator, case)
-                )
-                for statement in every.about:
+                with comparison.only_if(False):
+                    met = all(
+                        relation.holds
+                        for chain in every.conditions
+                        for relation in comparison.chain(chain, evaluator, case)
+                    )
+                for statement in every.about if met else ():
                     found += instance_of(statement, case, evaluator, comparison)
         except (LatexError, AssertionError):
             continue  # also a declared function may say that it is not for this value
@@ -327,7 +413,8 @@ def check_all(
         if memory is not None:
             if not all(relation.holds for relation in found):
                 return result
-            memory.holding[key] = found
+            if "approx" not in statement.node.relations:
+                memory.holding[key] = found
     return result
 
 
@@ -374,13 +461,17 @@ def instance_of(
     comparison: Comparison,
 ) -> list[Relation]:
     """A statement at one value of its indices; what it concludes counts where its premise holds."""
-    found = comparison.chain(statement.node, evaluator, case)
+    given = True
+    if statement.premise is not None:
+        with comparison.only_if(False):
+            premise = comparison.chain(statement.premise, evaluator, case)
+        given = all(relation.holds for relation in premise)
+    with comparison.only_if(given and comparison.claimed):
+        found = comparison.chain(statement.node, evaluator, case)
     for relation in found:
         relation.case = case
     if statement.premise is None:
         return found
-    premise = comparison.chain(statement.premise, evaluator, case)
-    given = all(relation.holds for relation in premise)
     concluded = all(relation.holds for relation in found)
     for relation in found:
         relation.seen.outcomes = frozenset({(given, concluded)})

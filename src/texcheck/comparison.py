@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from texcheck.approximation import approximately, share_between
+from texcheck.approximation import (
+    HOW,
+    ZEROS,
+    Shares,
+    better,
+    is_printed,
+    rounds_to,
+    share_between,
+)
+from texcheck.decimals import Numbers, Rounding, Roundings, decimals_in, with_numbers
 from texcheck.errors import LatexError, ShapeError
 from texcheck.evaluation.evaluator import Evaluator
 from texcheck.evaluation.sets import is_member
@@ -30,6 +40,7 @@ class Finding:
     attained: bool = False
     differ: bool = True
     share: float = 0.0
+    needed: bool = False
 
 
 def states_a_sign(side: Node) -> bool:
@@ -83,8 +94,48 @@ def clearly_fails(relation: str, a: Array, b: Array, gap: Array) -> bool:
     return relation != "!=" and bool(far.any())
 
 
+@dataclass
+class Sides:
+    """Both sides of a relation at one value of the indices, as ``texcheck.decimals`` asks for them.
+
+    ``room``: how far sides may differ by rounding, with noise from ``pair``.
+    """
+
+    pair: Callable[[Noise | None, Numbers], tuple[Array, Array]]
+    room: Callable[[tuple[Array, Array], Array, Callable[[Noise], tuple[Array, Array]]], Array]
+
+    def sides(self, numbers: Numbers) -> tuple[Array, Array]:
+        """The values of both sides."""
+        return self.pair(None, numbers)
+
+    def equal(self, numbers: Numbers) -> bool:
+        """Whether both sides are equal up to rounding."""
+        a, b = self.sides(numbers)
+        gap = np.where(a == b, 0.0, np.abs(a - b))
+        if np.isnan(gap).any() or clearly_fails("=", a, b, gap):
+            return False
+        room = self.room((a, b), gap, lambda noise: self.pair(noise, numbers))
+        return bool((gap <= room).all())
+
+
+def not_equal(rounding: Rounding, share: float, number: int) -> str:
+    """Why ``\\approx`` is not true as it is printed, and what to do."""
+    printed = ", ".join(one.printed for one in rounding.decimals)
+    exact = (
+        f"no numbers that round to {printed} make them equal" if printed else "nothing is rounded"
+    )
+    return (
+        f"the sides differ by {share:.2g} of the larger one, and {exact}; correct it, or say how "
+        f"near they are: {HOW.format(number=number, share=1.5 * share)}"
+    )
+
+
 class Comparison:
     """Compares the sides of one text: equal up to rounding, near up to a share.
+
+    ``approx``: the shares by which sides of an ``\\approx`` may differ, by the number of the
+    relation, which ``numbers`` tells of its place; ``roundings``: what other values, on which the
+    same text was tried, told of the decimals beside an ``\\approx``.
 
     A ``hasty`` comparison, of misprints, asks for no rounding where the sides differ in the sixth
     digit: they could only be refused as badly conditioned.
@@ -94,15 +145,31 @@ class Comparison:
         self,
         text: str,
         *,
-        approx: float = 0.02,
+        approx: Shares | None = None,
+        numbers: Mapping[int, int] | None = None,
+        roundings: Roundings | None = None,
         sampling_error: float = 0.0,
         hasty: bool = False,
     ) -> None:
         self.text = text
-        self.approx = approx
+        self.approx = approx or {}
+        self.numbers = numbers or {}
+        self.roundings: Roundings = {} if roundings is None else roundings
+        # Whether a relation is claimed for the values that are tried.
+        self.claimed = True
         self.sampling_error = sampling_error
         self.hasty = hasty and not sampling_error
         self.noises = [Noise(seed) for seed in range(SAMPLES)]
+
+    @contextlib.contextmanager
+    def only_if(self, claimed: bool) -> Iterator[None]:
+        """Let relations be claimed inside the block, or only tried."""
+        before = self.claimed
+        self.claimed = claimed
+        try:
+            yield
+        finally:
+            self.claimed = before
 
     def chain(self, node: Chain, evaluator: Evaluator, case: Mapping[str, int]) -> list[Relation]:
         """One entry for each relation of a chain, at one value of the indices."""
@@ -144,6 +211,7 @@ class Comparison:
                         attained=found.attained,
                         differ=found.differ,
                         share=found.share,
+                        needed=found.needed,
                         levels=levels,
                     ),
                 )
@@ -188,10 +256,12 @@ class Comparison:
         left = evaluator.side(node.sides[place])
         right = evaluator.side(node.sides[k + 1])
 
-        def pair(noise: Noise | None) -> tuple[Array, Array]:
-            with evaluator.with_noise(noise or evaluator.noise):
-                noisy_left = evaluator.side(node.sides[place])
-                noisy_right = evaluator.side(node.sides[k + 1])
+        local = evaluator.local
+
+        def pair(noise: Noise | None, numbers: Numbers | None = None) -> tuple[Array, Array]:
+            with evaluator.with_noise(noise or evaluator.noise), evaluator.bound(local):
+                noisy_left = evaluator.side(with_numbers(node.sides[place], numbers or {}))
+                noisy_right = evaluator.side(with_numbers(node.sides[k + 1], numbers or {}))
             a, b = self.aligned(relation, noisy_left, noisy_right, evaluator, position)
             if relation in ("=", "!=", "approx"):
                 return a, b
@@ -211,11 +281,10 @@ class Comparison:
         if np.isnan(gap).any():
             return Finding(deviation=math.inf, holds=False)
         if relation == "approx":
-            texts = (node.texts[place], node.texts[k + 1])
-            holds = approximately(a, b, texts, self.approx)
-            differ = bool(np.any(gap > self.room((a, b), gap, pair, None)))
-            share = share_between(a, b, texts)
-            return Finding(float(np.max(gap)), holds, differ=differ, share=share)
+            found = Finding(float(np.max(gap)), holds=False)
+            found.differ = bool(np.any(gap > self.room((a, b), gap, pair, None)))
+            self.approximate(found, (a, b), (node, k, place), pair)
+            return found
         if is_number(left) and is_number(right) and is_exact(left) and is_exact(right):
             # As floats, two large whole numbers may be the same.
             gap = np.asarray(float(abs(left - right)))
@@ -224,7 +293,46 @@ class Comparison:
             return Finding(deviation=float(np.max(gap)), holds=False)
         else:
             room = self.room((a, b), gap, pair, position)
-        return verdict(relation, a, b, gap, room)
+        found = verdict(relation, a, b, gap, room)
+        if self.sampling_error and found.holds:
+            largest = max(np.max(np.abs(a)), np.max(np.abs(b)))
+            found.share = float(found.deviation / largest) if largest else 0.0
+        return found
+
+    def approximate(
+        self,
+        found: Finding,
+        sides: tuple[Array, Array],
+        where: tuple[Chain, int, int],
+        pair: Callable[..., tuple[Array, Array]],
+    ) -> None:
+        """Whether two sides are as near as ``\\approx`` says, or as the check says of it."""
+        node, k, place = where
+        texts = (node.texts[place], node.texts[k + 1])
+        number = self.numbers.get(node.places[k], 0)
+        share, _ = self.approx.get(number, (0.0, ""))
+        differs = share_between(*sides)
+        if is_printed(texts):
+            found.holds = rounds_to(*sides, texts, ZEROS)
+            found.needed = not found.holds
+            if share and found.needed:
+                found.holds = rounds_to(*sides, texts, max(ZEROS, share))
+            found.note = "" if found.holds else better(texts, sides)
+            return
+        both = (node.sides[place], node.sides[k + 1])
+        rounding = self.roundings.setdefault(
+            (node.places, k), Rounding(decimals_in(both, self.text))
+        )
+        instance = Sides(
+            pair, lambda values, gap, noisy: self.room(values, gap, noisy, node.places[k])
+        )
+        found.holds = rounding.admits(instance, self.claimed)
+        found.needed = not found.holds
+        found.share = differs
+        if share and found.needed:
+            found.holds = bool(differs <= share)
+        elif found.needed and not self.hasty:
+            found.note = rounding.instead(instance) or not_equal(rounding, differs, number or 1)
 
     def room(
         self,

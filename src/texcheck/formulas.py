@@ -104,6 +104,7 @@ class Check:
             names=self.names,
             remark=self.remark,
             symbols=names_of(self.symbols),
+            equivalent=self.equivalent,
         )
 
     def run(self, text: str) -> None:

@@ -14,6 +14,7 @@ import argparse
 import shlex
 from typing import Any
 
+from texcheck.approximation import shares_of
 from texcheck.check import CONVENTIONS, DEFAULT_CONVENTION, check
 from texcheck.errors import LatexError
 from texcheck.guess import guessed_symbols
@@ -24,6 +25,7 @@ def texcheck(line: str, cell: str | None = None, variables: dict[str, Any] | Non
     parser = argparse.ArgumentParser(prog="%%texcheck", exit_on_error=False)
     parser.add_argument("--vectors", choices=CONVENTIONS, default=DEFAULT_CONVENTION)
     parser.add_argument("--first-index", type=int, default=1)
+    parser.add_argument("--approx", action="append", default=[])
     options, words = parser.parse_known_args(shlex.split(line, posix=False))
     known = dict(variables or {})
     try:
@@ -36,6 +38,7 @@ def texcheck(line: str, cell: str | None = None, variables: dict[str, Any] | Non
             {**values, **given},
             vectors=options.vectors,
             first_index=options.first_index,
+            approx=shares_of(options.approx),
         )
     except (LatexError, SyntaxError, NameError, TypeError, ValueError) as error:
         return f"refused: {error}"

@@ -32,7 +32,8 @@ class Seen:
     same for each value of each index; ``attained``: whether they meet, as those of ``\\le`` must
     and those of ``<`` cannot; ``differ``: whether they are ever unequal; ``outcomes``: whether the
     premise and the conclusion of an implication held; ``share``: by which share of the larger side
-    the expressions beside ``\\approx`` differ at most; ``levels``: the numbers that both sides of
+    the expressions beside ``\\approx`` differ at most; ``needed``: whether they are no roundings;
+    ``levels``: the numbers that both sides of
     an ``=`` are, two at most, without those of a chain of which a side is a plain number.
     """
 
@@ -42,6 +43,7 @@ class Seen:
     differ: bool = False
     outcomes: frozenset[tuple[bool, bool]] = frozenset()
     share: float = 0.0
+    needed: bool = False
     levels: frozenset[complex] = frozenset()
 
     def joined(self, other: Seen) -> Seen:
@@ -56,6 +58,7 @@ class Seen:
             differ=self.differ or other.differ,
             outcomes=self.outcomes | other.outcomes,
             share=max(self.share, other.share),
+            needed=self.needed or other.needed,
             levels=self.levels if len(self.levels) > 1 else self.levels | other.levels,
         )
 

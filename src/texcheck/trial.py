@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from texcheck.check import Options, chains_of, fails_beside, relations_of
+from texcheck.approximation import spare_sampling
+from texcheck.check import (
+    Options,
+    chains_of,
+    fails_beside,
+    free_decimal,
+    misjudged_share,
+    relations_of,
+)
+from texcheck.decimals import Roundings
 from texcheck.draws import coincidences, sameness
 from texcheck.errors import LatexError
 from texcheck.evaluation.memory import Memory
@@ -34,8 +43,6 @@ NEAR = 0.02
 LOOSE = 0.6
 # Arrays with more entries are shown by their shape.
 MOST_SHOWN = 12
-# How much more room than the values need ``approx`` may give two expressions.
-SPARE = 4
 WEAK = ("<=", ">=")
 # The calls that can go one way only.
 WAYS = {*EXTREMES, *ROUNDINGS, "abs", "="}
@@ -82,7 +89,8 @@ class Trial:
     index beside whose range the text fails.
     ``names={1: "S"}`` puts ``S =`` before the first statement (``texcheck.named``).
     ``remark={"the scores": "why"}`` says why words are true that no statement has
-    (``texcheck.remarks``). ``symbols``: those that the text must have.
+    (``texcheck.remarks``). ``symbols``: those that the text must have;
+    ``equivalent``: the misprints that are true as well.
     """
 
     def __init__(
@@ -95,6 +103,7 @@ class Trial:
         names: Mapping[int, str] | None = None,
         remark: Mapping[str, str] | None = None,
         symbols: Sequence[str] = (),
+        equivalent: Collection[str] = (),
     ) -> None:
         telling = [values for values in inputs if not isinstance(values, (Silent, Excluded))]
         self.tables = [symbol_table(declared_values(values)) for values in telling]
@@ -110,6 +119,7 @@ class Trial:
         self.names = names or {}
         self.remark = remark or {}
         self.symbols = symbols
+        self.equivalent = equivalent
         self.fixed = {name if name in WAYS else canonical_name(name) for name in fixed or {}}
         self.printed = {canonical_name(name): name for values in telling for name in values}
         # The input at which a relation fails, and the relation.
@@ -121,8 +131,9 @@ class Trial:
         seen: list[Seen] = []
         self.failed = None
         text = with_names(text, self.names)
-        for number, (table, memory) in enumerate(zip(self.tables, self.memories, strict=True)):
-            found = relations_of(text, table, self.options, memory=memory, hasty=hasty)
+        roundings: Roundings = {}
+        for number, (table, memory) in enumerate(self.pairs()):
+            found = relations_of(text, table, self.options, memory, hasty, roundings)
             for relation in found:
                 if not relation.holds:
                     self.failed = (number, relation)
@@ -137,6 +148,7 @@ class Trial:
                 return "holds for values that it should exclude"
         return (
             self.weakness(found, seen)
+            or self.misjudged_sampling(seen)
             or self.coincidence(text)
             or self.one_sided(text)
             or self.one_branch(text)
@@ -146,6 +158,7 @@ class Trial:
             or self.beside(text)
             or self.remarked(text)
             or self.unprinted(text)
+            or free_decimal(text, self.tables, self.options, self.memories, self.equivalent)
         )
 
     def drawn(self, text: str) -> str:
@@ -196,7 +209,9 @@ class Trial:
     def weakness(self, relations: Sequence[Relation], seen: Sequence[Seen]) -> str:
         """Which relation the inputs could not refute, or is excused without need; else empty."""
         for number, (relation, shown) in enumerate(zip(relations, seen, strict=True), start=1):
-            sharp = one_weakness(relation.relation, shown, self.options.approx)
+            sharp = one_weakness(relation.relation, shown) or misjudged_share(
+                number, relation.relation, shown, self.options.approx
+            )
             if relation.relation == "!=":
                 told = "" if self.excluded else UNEQUAL
             elif number in self.loose:
@@ -211,6 +226,11 @@ class Trial:
                 sides = f"{relation.left_text} {relation.sign} {relation.right_text}"
                 return f"relation {number}, {sides}, {told}"
         return ""
+
+    def misjudged_sampling(self, seen: Sequence[Seen]) -> str:
+        """What is wrong with ``sampling_error``, where it is given; else empty."""
+        allowed = self.options.sampling_error
+        return spare_sampling(allowed, max(one.share for one in seen)) if allowed else ""
 
     def coincidence(self, text: str) -> str:
         """Which symbol equals, on every input, a whole number that is printed beside it."""
@@ -388,7 +408,7 @@ def loose_weakness(relation: str, seen: Seen) -> str:
     return ""
 
 
-def one_weakness(relation: str, seen: Seen, approx: float) -> str:
+def one_weakness(relation: str, seen: Seen) -> str:
     """What the inputs leave open about a relation that is not meant to be loose; else empty."""
     if seen.outcomes and not seen.outcomes >= BOTH:
         missing = (
@@ -397,11 +417,6 @@ def one_weakness(relation: str, seen: Seen, approx: float) -> str:
         return f"never {missing}; draw values for which it does"
     if relation in (*WEAK, "approx") and not seen.differ:
         return "is an equality on every input; print =, or draw values for which the sides differ"
-    if relation == "approx" and approx > SPARE * seen.share > 0:
-        return (
-            f"may differ by {approx:.2g} of the larger side, and the sides differ by at most "
-            f"{seen.share:.2g}; say approx={2 * seen.share:.1g}"
-        )
     if relation not in ORDER:
         return ""
     if seen.slack > NEAR:

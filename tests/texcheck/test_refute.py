@@ -162,14 +162,6 @@ def test_roundings_are_told_apart(text, of, below, above):
     assert {fate(one, apart) for one in changed} == {Fate.REFUTED}
 
 
-def test_near_expressions_are_as_near_as_is_said():
-    inputs = [{"x": 0.1}, {"x": 0.12}]
-    text = r"\sin x \approx x"
-    assert "say approx=0.005" in said(text, inputs)
-    assert Trial(inputs, {**OPTIONS, "approx": 0.005}).fate(text)[0] is Fate.SURVIVED
-    assert Trial(inputs, {**OPTIONS, "approx": 0.001}).fate(text)[0] is Fate.REFUTED
-
-
 def test_what_differs_is_tried_where_it_is_excluded():
     inputs = [{"x": 0.1}, {"x": 0.12}]
     assert "nearly any other text" in said(r"\sin x \ne x", inputs)

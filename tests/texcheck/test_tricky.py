@@ -24,7 +24,7 @@ TRUE = [
     (r"\pi \approx 3.1416", {}),
     (r"e \approx 2.72", {}),
     (r"\sqrt{2} \approx 1.4142", {}),
-    (r"2^{10} \approx 1000", {"approx": 0.03}),
+    (r"2^{10} \approx 1000", {"approx": {1: (0.03, "It is a power of ten.")}}),
     (r"0.1 + 0.2 = 0.3", {}),
     (r"0.1 \cdot 3 = 0.3", {}),
     (r"\sqrt{2}^2 = 2", {}),

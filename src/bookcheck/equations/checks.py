@@ -29,6 +29,7 @@ from bookformat.formulas import Equation, collect, inline_relations
 from bookformat.paths import CHECKS, RECORDS
 from bookformat.records import SENTENCES, Record, write_record
 from texcheck import Excluded, LatexError, Random, RefutedError, Silent, depends
+from texcheck.approximation import Shares
 from texcheck.formulas import DRAWS, Binding, Check
 
 Decorator = Callable[[Binding], Callable[[], None]]
@@ -103,7 +104,7 @@ def sentences(
     unchecked: Mapping[str, str] | None = None,
     equivalent: Mapping[str, Mapping[str, str]] | None = None,
     fixed: Mapping[str, str | Mapping[str, str]] | None = None,
-    approx: Mapping[str, float] | None = None,
+    approx: Mapping[str, Shares] | None = None,
     vectors: str = "row",
     **options: Any,
 ) -> Decorator:

@@ -35,6 +35,7 @@ import numpy as np
 from bookformat.formulas import InlineFormula
 from bookformat.paths import CHECKS, rows_of
 from texcheck import Excluded, LatexError, evaluate
+from texcheck.approximation import Shares
 from texcheck.formulas import Binding, Check
 
 DRAWS = 4
@@ -77,7 +78,7 @@ class Page:
     unchecked: Mapping[str, str]
     equivalent: Mapping[str, Mapping[str, str]]
     fixed: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
-    approx: Mapping[str, float] = field(default_factory=dict)
+    approx: Mapping[str, Shares] = field(default_factory=dict)
 
     def problems(self, formulas: Sequence[InlineFormula]) -> list[str]:
         """Which relations do not hold or could not be refuted, and words that no sentence has."""
@@ -155,9 +156,9 @@ class Page:
         return found
 
     def reading(self, formula: InlineFormula) -> dict[str, Any]:
-        """The options of the page for one relation; `approx` is the share of its place."""
-        share = matching(self.approx, formula)
-        return dict(self.options) if share is None else {**self.options, "approx": share}
+        """The options of the page for one relation; `approx` is what its place says."""
+        shares = matching(self.approx, formula)
+        return dict(self.options) if shares is None else {**self.options, "approx": shares}
 
     def inputs(
         self, named: Sequence[str], given: Sequence[str], rng: np.random.Generator

@@ -24,7 +24,13 @@ from texcheck.lexer import Lexer
 from texcheck.misprints.change import Change, span
 from texcheck.misprints.everywhere import changed_everywhere
 from texcheck.misprints.naming import names_of
-from texcheck.misprints.signs import lost_relations, moved_bounds, token_changes, weakened
+from texcheck.misprints.signs import (
+    lost_relations,
+    moved_bounds,
+    other_last_digits,
+    token_changes,
+    weakened,
+)
 from texcheck.misprints.symbols import (
     argument_changes,
     index_symbols,
@@ -103,6 +109,7 @@ def changes(
         if isinstance(chain, Tree) and chain.data == "chain":
             yield from moved_bounds(text, chain)
             yield from weakened(chain)
+            yield from other_last_digits(text, chain)
     yield from other_symbols(text, tree, kinds)
     yield from argument_changes(text, tree, kinds)
     yield from other_roundings(text, tree)

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from lark import Token, Tree
 
+from texcheck.decimals import PRINTED, Decimal
 from texcheck.misprints.change import Change, braced, printed_part, spaced, span
+from texcheck.parser import tokens_of
 
 SWAPS = {
     "\\sin": "\\cos",
@@ -52,6 +54,20 @@ def token_changes(text: str, tokens: Sequence[Token]) -> Iterator[Change]:
             yield Change(start, end, new=spaced(STRICTNESS[printed]), kind="strictness")
         if token.type == "SYMBOL" and PARTNER.get(printed) in printed_letters:
             yield Change(start, end, new=PARTNER[printed], kind="exchange name")
+
+
+def other_last_digits(text: str, chain: Tree[Token]) -> Iterator[Change]:
+    """The last digit of a decimal one higher and one lower, where ``\\approx`` may round it."""
+    if not any(sign == "approx" for sign in chain.children[1::2]):
+        return
+    for token in tokens_of(chain):
+        start, end = span(token)
+        found = PRINTED.fullmatch(text[start:end])
+        if token.type == "NUMBER" and found:
+            decimal = Decimal(start, 0.0, 1.0, found[0])
+            for new in (decimal.moved(1), decimal.moved(-1)):
+                if new:
+                    yield Change(start, end, new=new, kind="last digit")
 
 
 def lost_relations(tokens: Sequence[Token]) -> Iterator[Change]:
