@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.optimize import lsq_linear
 
 from texcheck.errors import LatexError, ShapeError
 from texcheck.nodes import Chain, Node, Number
@@ -157,6 +156,9 @@ class Rounding:
         """Numbers at most so many last digits from the printed ones with which all are equal."""
         if not self.decimals:
             return None
+        # Here, as it takes long to import and few texts need it.
+        from scipy.optimize import lsq_linear
+
         units = np.array([one.unit for one in self.decimals])
         center = np.array([one.value for one in self.decimals])
         values = center.copy()
