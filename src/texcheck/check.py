@@ -463,6 +463,7 @@ def instance_of(
     """A statement at one value of its indices; what it concludes counts where its premise holds."""
     given = True
     if statement.premise is not None:
+        require_sharp(statement.premise, comparison.text)
         with comparison.only_if(False):
             premise = comparison.chain(statement.premise, evaluator, case)
         given = all(relation.holds for relation in premise)
@@ -482,6 +483,14 @@ def instance_of(
             relation.holds = True
             relation.seen = Seen(outcomes=relation.seen.outcomes)
     return found
+
+
+def require_sharp(premise: Chain, text: str) -> None:
+    """Refuse a premise that nobody can tell from others that are as near."""
+    for relation, place in zip(premise.relations, premise.places, strict=True):
+        if relation == "approx":
+            message = "\\approx cannot be a condition: how near? print =, or a bound"
+            raise LatexError(message, place, text)
 
 
 def instances(statements: list[Statement], evaluator: Evaluator) -> list[dict[str, int]]:

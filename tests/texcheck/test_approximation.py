@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from texcheck import RefutedError, check
+from texcheck import LatexError, RefutedError, check
 from texcheck.__main__ import main
 from texcheck.formulas import Check
 from texcheck.magic import texcheck as magic
@@ -113,6 +113,12 @@ def test_a_decimal_in_a_conclusion():
     text = r"\frac{r}{2\pi} = x \implies r \approx %s x"
     assert said(text % "6.28", draws) == (Fate.SURVIVED, "")
     assert "6.2 is no rounding of 6.28" in said(text % "6.2", draws)[1]
+
+
+def test_nearness_is_no_condition():
+    text = r"r \approx 2\pi x \implies \frac{r}{2\pi} = x"
+    with pytest.raises(LatexError, match="cannot be a condition"):
+        check(text, {"x": 1.3, "r": 2.6 * math.pi})
 
 
 def test_entries_of_an_array():
