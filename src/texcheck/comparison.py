@@ -317,6 +317,7 @@ class Comparison:
             found.needed = not found.holds
             if share and found.needed:
                 found.holds = rounds_to(*sides, texts, max(ZEROS, share))
+                found.share = differs
             found.note = "" if found.holds else better(texts, sides)
             return
         both = (node.sides[place], node.sides[k + 1])

@@ -142,6 +142,13 @@ def test_what_is_no_rounding_says_how_near_it_is(share, expected):
     assert "approx={1: (" in said(r"\sin x \approx x")[1]
 
 
+def test_zeros_that_end_a_number_say_how_near_they_are():
+    text = r"2^{10} \approx 1000"
+    assert not check(text, {})[0].holds
+    assert check(text, {}, approx={1: (0.03, "a power of ten")})[0].holds
+    assert not check(text, {}, approx={1: (0.3, "a power of ten")})[0].holds
+
+
 def test_a_share_that_nothing_needs():
     approx = {1: (0.005, "why")}
     assert "take it out" in said(r"t \approx 2.67 d", approx=approx)[1]
