@@ -3,8 +3,10 @@
 A tick of a figure has a place and a label, `set_yticks([0.1, 1, 10], ["0.1", "1", "10"])` or, in a
 script, `[100, "10²"]`; a table of units has sizes and names, `[3600, "h"]`. Where a label reads as
 a number, a unit, or both, it says its place; in a list, all places may differ from their labels by
-one factor (10¹² for ticks in TFLOP/s), be their exponents, or lie one distance beside them (the
-middles of the cells of an image). A label that reads otherwise than the rest of its list is told.
+the size of a unit that the code names beside the list (10¹² for ticks in TFLOP/s), be their
+exponents, or lie half a cell beside them (the middles of the cells of an image), or, where labels
+count to both sides of 0, one distance. A label that reads otherwise than the rest of its list is
+told.
 Labels that have no such relation to their places rise or fall with them; more of them is not
 computed, only listed (`bookcheck.numbers`).
 
@@ -23,7 +25,7 @@ import ast
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -51,6 +53,9 @@ LABEL = re.compile(
     r"(?:/(?P<below>\d+))?"
     r"(?:\^\{?(?P<power>[-−]?\d+)\}?|(?P<raised>[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?"
     r"(?:\s?(?P<unit>[^\s\d]+))?"
+)
+NAMED_UNIT = re.compile(
+    rf"(?:^|\()({'|'.join(sorted(map(re.escape, UNITS), key=len, reverse=True))})(?![\w/])"
 )
 TICKS = frozenset({"set_xticks", "set_yticks", "set_ticks"})
 BASES = (2, 10)
@@ -96,10 +101,19 @@ def number_of(label: str) -> Fraction | None:
     return number * UNITS[unit] if unit is not None else number
 
 
-def wrong_labels(rows: Sequence[Labelled]) -> Iterator[str]:
-    """The rows of one list whose labels read otherwise than the others."""
+def sizes_named(texts: Iterable[str]) -> frozenset[Fraction]:
+    """The sizes of the units with which texts begin, or which stand in their brackets."""
+    return frozenset(UNITS[unit] for text in texts for unit in NAMED_UNIT.findall(text))
+
+
+def wrong_labels(rows: Sequence[Labelled], sizes: frozenset[Fraction]) -> Iterator[str]:
+    """The rows of one list whose labels read otherwise than the others, or than its unit."""
     read = [(row, number) for row in rows if (number := number_of(row.label)) is not None]
     relations = [{"the same number"} if row.place == number else set() for row, number in read]
+    allowed = {"the same number", "the number and 0.5", *(f"the exponent of {n}" for n in BASES)}
+    allowed |= {f"{float(size):g} times the number" for size in sizes}
+    numbers = [number for _, number in read]
+    both_sides = bool(numbers) and min(numbers) == -max(numbers)
     for one, (row, number) in zip(relations, read, strict=True):
         if number:
             one.add(f"{float(row.place / number):g} times the number")
@@ -122,6 +136,10 @@ def wrong_labels(rows: Sequence[Labelled]) -> Iterator[str]:
         if numbers not in (sorted(numbers), sorted(numbers, reverse=True)):
             labels = ", ".join(str(row) for row, _ in read)
             yield f"{labels}: the labels neither rise nor fall with the places"
+        return
+    if several and usual not in allowed and not (both_sides and usual.startswith("the number")):
+        labels = ", ".join(str(row) for row, _ in read)
+        yield f"{labels}: the places are {usual}, and no text beside them names such a unit"
         return
     wanted = usual if several else "the same number"
     for one, (row, _) in zip(relations, read, strict=True):
@@ -162,9 +180,10 @@ def wrong_in_code(code: str) -> list[str]:
     """What texts of a piece of Python say otherwise than the numbers beside them."""
     tree = ast.parse(code)
     found: list[str] = []
+    sizes = sizes_named(text for one in ast.walk(tree) if (text := text_of(one)) is not None)
     for node in ast.walk(tree):
         for rows in labelled_by(node, tree):
-            found += wrong_labels(rows)
+            found += wrong_labels(rows, sizes)
         found += exchanged_texts([*named_by(node)])
         if isinstance(node, ast.Call) and name_of(node.func) == "add_argument":
             found += wrong_help(node, tree)
@@ -327,7 +346,8 @@ def shapes_in(tree: ast.AST) -> Iterator[str]:
 def wrong_in_script(script: str) -> list[str]:
     """What texts of a script say otherwise than the numbers beside them."""
     parts = [*parts_of(script)]
-    faults = [fault for rows in lists_of(parts) for fault in wrong_labels(rows)]
+    sizes = sizes_named(part.content for part in parts if part.is_text)
+    faults = [fault for rows in lists_of(parts) for fault in wrong_labels(rows, sizes)]
     faults += wrong_classes(parts)
     return faults + [fault for one in objects_of(parts) for fault in exchanged_texts(one)]
 

@@ -75,6 +75,10 @@ def test_a_label_reads_as_a_number(label, number):
         ('axes.set_xticks([0.5, 7.5, 14.5], ["-7", "0", "7"])', 0),
         ('axes.set_xticks([0.5, 7.5, 14.5], ["-7", "7", "0"])', 1),
         ('axes.set_xticks([0.5, 1.5], ["N = 8", "16"])', 0),
+        ('axes.set_xticks([0.5, 4.5, 8.5], ["0", "4", "8"])', 0),
+        ('axes.set_xticks([0.5, 4.5, 8.5], ["1", "5", "9"])', 1),
+        ('axes.set_xticks([20, 40, 80], ["10", "20", "40"])', 1),
+        ('axes.set_xticks([20e-3, 40e-3], ["20", "40"])\naxes.set_xlabel("ms per token")', 0),
         ('axes.set_yticks([QUERY, KEY], ["queries", "keys"])', 0),
         ('sizes = [(1e3, "kB"), (1e6, "MB"), (1e9, "GB")]', 0),
         ('sizes = [(1e3, "kB"), (1e6, "GB"), (1e9, "GB")]', 1),
@@ -107,7 +111,11 @@ def test_texts_and_numbers_of_code(code, faults):
     [
         ('yTicks: [[1, "1"], [100, "10²"], [1e4, "10⁴"]],', 0),
         ('yTicks: [[1, "1"], [1000, "10²"], [1e4, "10⁴"]],', 1),
-        ('yTicks: [[1e12, "1"], [1e13, "10"], [1e15, "10³"]],', 0),
+        ('yTicks: [[1e12, "1"], [1e13, "10"], [1e15, "10³"]],', 1),
+        ('yTicks: [[1e12, "1"], [1e13, "10"], [1e15, "10³"]], l: "TFLOP/s, at most"', 0),
+        ('yTicks: [[1e12, "1"], [1e13, "10"], [1e15, "10³"]], l: "bound (TB/s)"', 0),
+        ('yTicks: [[1e12, "1"], [1e13, "10"], [1e15, "10³"]], l: "GFLOP/s, at most"', 1),
+        ('yTicks: [[1e12, "10"], [1e13, "100"], [1e15, "10⁴"]], l: "TFLOP/s"', 1),
         ('yTicks: [[1e12, "1"], [1e13, "10"], [1e14, "10³"]],', 1),
         ('xTicks: [4, 32, [2048, "2,048"]],', 0),
         ('xTicks: [4, 32, [1024, "2,048"]],', 1),
@@ -148,6 +156,12 @@ def test_axes_come_in_one_order():
     [
         (CHAPTERS / "cost.ipynb", "[0.1, 1, 10, 100, 1000], [", "[0.1, 1, 10, 100, 500], ["),
         (STATIC / "widgets" / "wavelength.js", '[100, "10²"]', '[1000, "10²"]'),
+        (
+            STATIC / "widgets" / "roofline.js",
+            '[[1e12, "1"], [1e13, "10"], [1e14, "100"], [1e15, "10³"]]',
+            '[[1e12, "10"], [1e13, "100"], [1e14, "10³"], [1e15, "10⁴"]]',
+        ),
+        (STATIC / "widgets" / "roofline.js", "TFLOP/s, at most", "GFLOP/s, at most"),
         (STATIC / "read-model" / "report.js", '[3600, "h"]', '[360, "h"]'),
         (SOURCES / "bookkit" / "workshop" / "skeleton.py", "writes (300)", "writes (200)"),
         (
