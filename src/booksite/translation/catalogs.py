@@ -127,6 +127,8 @@ SCALED_FIELD = re.compile(rf"(?P<field>{FIELD.pattern}) ?(?P<word>{'|'.join(SCAL
 FOREIGN = re.compile(r"[\d}] ?(?:十亿|百万)")
 WORD = r"\{value\}`[一-鿿][^`=]* = "
 APART = re.compile(rf"[一-鿿，。；：（）、] {WORD}|{WORD}[^`]*` [一-鿿，。；：（）、]")
+# Chinese letters for a letter of English, at least and at most, and how many less and more may be.
+FEWEST, MOST, LESS, MORE = 0.15, 1.0, 4, 10
 MONTH = re.compile(rf"({'|'.join(calendar.month_name[1:])}) (?=\d{{4}})")
 
 
@@ -195,8 +197,21 @@ def terms(language: str) -> list[tuple[re.Pattern[str], str]]:
     ]
 
 
+def letters_of(text: str) -> int:
+    """How many letters the words of a message have, without formulas, code, fields and targets."""
+    for pattern in (TARGET, FORMULA, ROLE, FIELD):
+        text = pattern.sub(" ", text)
+    return sum(map(str.isalpha, text))
+
+
 def differences(message: str, translation: str, language: str) -> Iterator[str]:
-    """Name what a translation has lost, added or changed, and terms it does not use."""
+    """Name what a translation has lost, added or changed, and terms it does not use.
+
+    One that is much longer or shorter than others may be that of another message.
+    """
+    letters, others = letters_of(message), letters_of(translation)
+    if not FEWEST * letters - LESS <= others <= MOST * letters + MORE:
+        yield f"{letters} letters became {others}: is it the translation of another message?"
     before = kept_of(message)
     after = kept_of(translation)
     if before != after:

@@ -404,6 +404,24 @@ def test_what_must_not_change_is_compared(old, new):
     assert [*catalogs.differences(MESSAGE, RIGHT.replace(old, new), "zh_CN")]
 
 
+@pytest.mark.parametrize(
+    ("message", "translation", "is_wrong"),
+    [
+        ("Check your understanding", "自测", False),
+        ("The next token of the text", "头", False),
+        (
+            "Next question.",
+            "每一行的权重都不小于 0，加起来是 1，所以输出是这些值的加权平均，不会超出。",
+            True,
+        ),
+        ("Each row of weights is positive and sums to one, so it is a mean.", "下一题", True),
+    ],
+)
+def test_a_translation_of_another_length_is_told(message, translation, is_wrong):
+    found = [*catalogs.differences(message, translation, "zh_CN")]
+    assert any("letters became" in one for one in found) is is_wrong
+
+
 COUNTED = "{x / 1e9:.1f} billion, {} billion, {value}`5.6 billion = x` and {value}`two = y`"
 IN_CHINESE_UNITS = "{x / 1e8:.0f} 亿，{×10} 亿，{value}`56 亿 = x`和{value}`两 = y`"
 
