@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from bookformat.notebooks import cells_of
@@ -30,7 +31,7 @@ NAMES = {kind: name for name, kind in KINDS.items()}
 # What words of names say, the first that is found.
 WORDS: tuple[tuple[str, Kind], ...] = (
     (r"bytes_per_second|bandwidth", KINDS["bytes per second"]),
-    (r"(?:flops?|operations)_per_second|peak|flops_rate", KINDS["operations per second"]),
+    (r"(?:flops?|operations)_per_second", KINDS["operations per second"]),
     (r"(?:milli|micro|nano)?seconds|ms|us|durations?", KINDS["seconds"]),
     (r"(?:kilo|mega|giga)?bytes|gb|gib|memory", KINDS["bytes"]),
     (r"flops?|operations", KINDS["operations"]),
@@ -39,6 +40,13 @@ WORDS: tuple[tuple[str, Kind], ...] = (
 # Other quotients, and names of the size of a unit, GB = 1e9, say nothing.
 SILENT = re.compile(r"(?<![a-z])per(?![a-z])|^[A-Z]B$|^[A-Z]iB$|^MS$")
 SAYING = [(re.compile(rf"(?<![a-z])(?:{words})(?![a-z])"), kind) for words, kind in WORDS]
+
+
+# Of units with a kind, not of counts such as B.
+OF_A_KIND = [unit for unit, kind in KIND_OF.items() if kind in KINDS]
+UNIT_BEHIND = re.compile(
+    rf"[\s-]?({'|'.join(sorted(map(re.escape, OF_A_KIND), key=len, reverse=True))})(?![\w/])"
+)
 
 
 def said_by(name: str) -> Kind | None:
@@ -83,6 +91,8 @@ class Kinds:
             return NOTHING if isinstance(node.value, (int, float)) else None
         if isinstance(node, ast.Name):
             return self.of_name(node.id)
+        if isinstance(node, ast.Attribute) and node.attr == "peak":  # read_gpu("H200").peak()
+            return KINDS["operations per second"]
         if isinstance(node, ast.Attribute):
             return said_by(node.attr) or self.of(node.value)
         if isinstance(node, ast.Subscript):
@@ -174,13 +184,32 @@ def wrong_kind(value: Value, kinds: Kinds) -> str | None:
     )
 
 
+def wrong_kinds_of_code(code: str, kinds: Kinds) -> Iterator[str]:
+    """The units behind expressions of f-strings, such as `f"{seconds} GB"`, of another kind."""
+    for node in ast.walk(ast.parse(code)):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for value, text in zip(node.values, node.values[1:], strict=False):
+            if not isinstance(value, ast.FormattedValue) or not isinstance(text, ast.Constant):
+                continue
+            unit = UNIT_BEHIND.match(str(text.value))
+            found = kinds.of(value.value) if unit else None
+            if unit and found in NAMES and NAMES[found] != KIND_OF[unit[1]]:
+                yield (
+                    f"“{{{ast.unparse(value.value)}}} {unit[1]}”: {unit[1]} is {KIND_OF[unit[1]]}, "
+                    f"and the names in the expression say {NAMES[found]}"
+                )
+
+
 def wrong_kinds_of_page(path: Path) -> list[str]:
     """A message for each value of a page whose unit is of another kind than its expression."""
     cells = cells_of(path)
     kinds = Kinds("\n".join(cell.source for cell in cells if cell.kind == "code"))
-    return [
-        f"{', '.join(filter(None, (path.name, cell.place)))}: {fault}"
-        for cell in cells
-        for value in values_in(cell.caption if cell.kind == "code" else cell.source)
-        if (fault := wrong_kind(value, kinds))
-    ]
+    found = []
+    for cell in cells:
+        values = values_in(cell.caption if cell.kind == "code" else cell.source)
+        faults = [fault for value in values if (fault := wrong_kind(value, kinds))]
+        faults += wrong_kinds_of_code(cell.source, kinds) if cell.kind == "code" else []
+        place = ", ".join(filter(None, (path.name, cell.place)))
+        found += [f"{place}: {fault}" for fault in faults]
+    return found

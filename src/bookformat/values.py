@@ -37,9 +37,10 @@ NUMBER = re.compile(
 )
 # What a unit or a word after a number makes of it, by the kind of thing that it counts.
 PREFIXES = dict(zip(("", *"kMGTPE"), range(0, 21, 3), strict=True))
+NAMED = dict(zip(("kilo", "mega", "giga", "tera"), range(3, 15, 3), strict=True))
 BINARY = dict(zip("KMGTP", range(10, 60, 10), strict=True))
 KINDS: dict[str, dict[str, int | Fraction]] = {
-    "a share": {"%": Fraction(1, 100)},
+    "a share": {"%": Fraction(1, 100), "percent": Fraction(1, 100), "‰": Fraction(1, 1000)},
     "a factor": {"×": 1, "times": 1},
     "a count": {
         "thousand": 10**3,
@@ -53,6 +54,8 @@ KINDS: dict[str, dict[str, int | Fraction]] = {
     },
     "bytes": {
         "bytes": 1,
+        "byte": 1,
+        **{f"{word}bytes": 10**power for word, power in NAMED.items()},
         **{f"{prefix}B": 10**power for prefix, power in PREFIXES.items() if prefix},
         **{f"{prefix}iB": 2**power for prefix, power in BINARY.items()},
     },
@@ -72,12 +75,16 @@ KINDS: dict[str, dict[str, int | Fraction]] = {
         "ns": Fraction(1, 10**9),
         "nanoseconds": Fraction(1, 10**9),
         "min": 60,
+        "minute": 60,
         "minutes": 60,
         "h": 3600,
+        "hour": 3600,
         "hours": 3600,
+        "day": 86400,
         "days": 86400,
         "weeks": 7 * 86400,
         "months": Fraction(36525, 1200) * 86400,
+        "year": Fraction(36525, 100) * 86400,
         "years": Fraction(36525, 100) * 86400,
     },
     "radians": {

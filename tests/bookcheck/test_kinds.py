@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookcheck.kinds import KINDS, Kinds, wrong_kind
+from bookcheck.kinds import KINDS, Kinds, wrong_kind, wrong_kinds_of_code
 from bookformat.values import parse_value
 
 CODE = """
@@ -77,3 +77,16 @@ def test_a_unit_of_another_kind_is_told(right, wrong):
 def test_a_number_and_a_count_have_no_kind():
     for printed in ("2.68 billion", "8", "eight"):
         assert wrong_kind(parse_value(f"{printed} = moved"), Kinds(CODE)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ('f"{moved / 1e9:.1f} GB of {states} heads"', 0),
+        ('f"{moved / 1e9:.1f} GFLOP of {states} GB"', 1),
+        ('f"{1e3 * reading:.0f} ms, {moved} parts"', 0),
+        ('f"{1e3 * reading:.0f} MB"', 1),
+    ],
+)
+def test_a_unit_of_another_kind_in_code_is_told(text, faults):
+    assert len([*wrong_kinds_of_code(text, Kinds(CODE))]) == faults
