@@ -248,6 +248,18 @@ axial_table: eq-axes
 REPOSITORY, ADDRESS = "https://github.com/example/book", "https://example.org/book"
 
 
+# What waits for one of these is slow: a book is built, or all of its sources are written anew.
+BUILT_ANEW = {"good_site", "translated"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark what waits for many seconds before it begins."""
+    for item in items:
+        if BUILT_ANEW & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+
+
 def once_for_all_workers(tmp_path_factory, name, make):
     """Make a folder once, however many workers ask for it at the same time."""
     base = tmp_path_factory.getbasetemp()

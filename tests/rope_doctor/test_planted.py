@@ -4,7 +4,7 @@ And right ones, called or written in unusual ways, about which it says nothing b
 """
 
 import math
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -475,14 +475,19 @@ def of_vllm_in_bfloat16(positions, query, key):
     return one(query), one(key)
 
 
-def step_by_step(x, positions):
-    """cos and sin of each position from those of the one before, in float16."""
+@cache
+def table_of_steps():
     first = torch.polar(torch.ones(HALF, dtype=torch.float64), THETA)
     steps = [torch.ones(HALF, dtype=torch.complex128)]
     for _ in range(1200):
         turned = steps[-1] * first * 1.0002
         steps.append(torch.complex(turned.real.half().double(), turned.imag.half().double()))
-    table = torch.stack(steps)[positions]
+    return torch.stack(steps)
+
+
+def step_by_step(x, positions):
+    """cos and sin of each position from those of the one before, in float16."""
+    table = table_of_steps()[positions]
     return with_table(x, table.real.float(), table.imag.float())
 
 
