@@ -41,7 +41,7 @@ rule of `bookcheck.digits` asks that code, a value or a formula beside them has 
 `name` (digits of a model, a type, a version, a year, a part of a book), `word` (a number word: two,
 half, tenfold), `unit` (the word behind a value), `formula` (a letter or an expression), `code` (a
 number in code inside a sentence). What else computes has its name too: `relation`
-(`bookcheck.equations` executes it, or `unexecuted.tsv` says why not), `value` and `display` (both
+(`bookcheck.equations` executes it, or `relations.tsv` says why not), `value` and `display` (both
 are computed). `prose` has none of these, and `line` is a line of code or of data. *One*, *first*
 and *both* are no number words here.
 
@@ -73,10 +73,11 @@ from bookcheck.digits import (
     NUMBER_AS_FORMULA,
     STRUCTURAL,
 )
+from bookcheck.equations import places
 from bookcheck.file_texts import lines_with_texts
 from bookcheck.scripts import lines_with_phrases
 from bookformat.contents import book_pages, page_name
-from bookformat.formulas import is_relation
+from bookformat.formulas import inline_relations, is_relation
 from bookformat.myst import (
     LITERAL,
     Block,
@@ -603,7 +604,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "interactive figure like widgets/rotation; data are named like bookkit/models, and "
             "other files like rope_doctor/report.py, book.css or _toc.yml"
         )
-    table = dict(listed())
+    table, relations = dict(listed()), inline_relations()
     told: list[str] = []
     written: list[str] = []
     for page in options.pages or files:
@@ -615,6 +616,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 written.append(f"{', '.join(filter(None, (page, one.place)))}: {one}")
             table[page] = [(one.text, one.kinds) for one in found]
     if options.list:
+        # The relations of these pages are listed once more, with their reasons.
+        if with_relations := [page for page in options.pages or files if page in relations]:
+            moved = places.list_anew(with_relations)
+            written += [f"tests/equations/relations.tsv: {one}" for one in moved]
         # Of pages that are no more, nothing stays.
         write_list({page: rows for page, rows in table.items() if page in files})
         print("\n".join(written))

@@ -59,9 +59,29 @@ def collect(folder: Path = CHAPTERS) -> list[Equation]:
 
 # What stands below a sum or an index is its range.
 BELOW = re.compile(r"_\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
-RELATION = re.compile(
-    r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|in|notin|coloneqq|ll|gg|equiv|propto|sim)(?![A-Za-z])"
-)
+# The signs by which KaTeX prints that two sides are compared; arrows and bars are none.
+COMPARING = """
+    lt le leq leqq leqslant nless nleq nleqq nleqslant lneq lneqq lvertneqq lnsim lnapprox
+    gt ge geq geqq geqslant ngtr ngeq ngeqq ngeqslant gneq gneqq gvertneqq gnsim gnapprox
+    ne neq not eqsim eqcirc circeq triangleq doteq doteqdot Doteq risingdotseq fallingdotseq
+    coloneq coloneqq Coloneq Coloneqq colonequals coloncolonequals colonminus coloncolonminus
+    gets leftarrow eqcolon eqqcolon Eqcolon Eqqcolon equalscolon equalscoloncolon minuscolon
+    minuscoloncolon simcolon simcoloncolon approxcolon approxcoloncolon
+    colonapprox colonsim Colonapprox Colonsim coloncolonapprox coloncolonsim
+    approx approxeq thickapprox cong ncong sim nsim simeq backsim backsimeq thicksim asymp
+    equiv bumpeq Bumpeq propto varpropto ll gg lll ggg llless gggtr lesssim gtrsim lessapprox
+    gtrapprox lessgtr gtrless lesseqgtr gtreqless lesseqqgtr gtreqqless eqslantless eqslantgtr
+    in notin ni notni owns isin subset supset subseteq supseteq nsubseteq nsupseteq subseteqq
+    supseteqq nsubseteqq nsupseteqq subsetneq supsetneq subsetneqq supsetneqq varsubsetneq
+    varsupsetneq varsubsetneqq varsupsetneqq Subset Supset sqsubset sqsupset sqsubseteq sqsupseteq
+    sub sube supe
+    prec succ preceq succeq nprec nsucc npreceq nsucceq preccurlyeq succcurlyeq curlyeqprec
+    curlyeqsucc precsim succsim precapprox succapprox precnsim succnsim precnapprox succnapprox
+    precneqq succneqq perp parallel nparallel shortparallel nshortparallel models
+"""
+RELATION = re.compile(rf"[=<>]|\\(?:{'|'.join(COMPARING.split())})(?![A-Za-z])")
+# Characters beyond ASCII that formulas may have; all others have a command.
+LETTERS = "°"
 
 
 @dataclass(frozen=True)
@@ -80,6 +100,11 @@ class InlineFormula:
         return f"{self.before} … {self.after}".strip()
 
     @property
+    def line(self) -> str:
+        """The formula in its sentence, as the record of a page's relations has it."""
+        return f"{self.context}\t{self.text}"
+
+    @property
     def place(self) -> str:
         """Where an author finds it."""
         return ", ".join(filter(None, (f"chapters/{self.page}", self.cell)))
@@ -93,6 +118,11 @@ def formulas_in(markdown: str) -> Iterator[str]:
 def is_relation(formula: str) -> bool:
     """Whether a formula compares two sides; what is below a sum does not count."""
     return RELATION.search(BELOW.sub("", formula)) is not None
+
+
+def unknown_letters(formula: str) -> list[str]:
+    """The characters of a formula that are no ASCII: KaTeX prints ≠, and no check reads it."""
+    return sorted({one for one in formula if not one.isascii() and one not in LETTERS})
 
 
 @functools.cache

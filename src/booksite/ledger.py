@@ -69,13 +69,13 @@ def count_page(app: Sphinx, page: str, equations: dict[str, str]) -> Counted:
         record = record_of(app, label, text)
         if record:
             found.checked[label] = record
-    relations = [formula.text for formula in inline_relations(folder)[page]]
+    relations = [formula.line for formula in inline_relations(folder)[page]]
     found.relations = len(relations)
     found.others = len(inline_formulas(folder)[page]) - len(relations)
     sentences = records_of(app).get(SENTENCES + page.replace("/", "-"))
     if sentences:
         executed = {*sentences.text.splitlines()}
-        found.executed_relations = sum(text in executed for text in relations)
+        found.executed_relations = sum(line in executed for line in relations)
     return found
 
 

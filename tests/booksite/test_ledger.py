@@ -9,7 +9,7 @@ from bookformat.records import Record, write_record
 
 EXECUTED = Record("eq-score", "a = b")
 IN_VALUES = Record("values-of-01-x-values-of-text-below-cell-1-", "8 = 2**3\n7 GB = x")
-IN_SENTENCES = Record("sentences-of-01-x", "d = 3\ne = 5")
+IN_SENTENCES = Record("sentences-of-01-x", "So … with $, $ and $ and $.\td = 3\nSo …\te = 5")
 PAGES = {
     "index": "# Book\n\n```{equation-counts}\n```\n\n"
     "```{toctree}\nchapters/01-x\nchapters/02-y\nchapters/ledger\n```\n",

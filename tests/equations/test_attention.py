@@ -133,6 +133,12 @@ def one_matrix(rng):
     return {"S": library_scores(rows, rows), "m": range(4), "n": range(4)}
 
 
+def of_the_quiz(rng):
+    """The values of the question's three tokens, and the output of the choice."""
+    del rng
+    return {"v": np.array([1.0, 2.0, 6.0]), "o": 2}
+
+
 def block_of_2017(rng):
     """Where its two parts take equally many operations, by the shapes of its matrices."""
     d = int(rng.integers(2, 100))
@@ -140,14 +146,26 @@ def block_of_2017(rng):
     return {"d": d, "P": P, "N": P // (2 * d)}
 
 
+def doubled(rng):
+    """How much more the whole block costs when the text is twice as long."""
+    d, N = 6 * int(rng.integers(2, 20)), int(rng.integers(9, 200))
+
+    def operations(N):
+        return 4 * N * N * d + 2 * N * (12 * d * d)
+
+    return {"r": N / (6 * d), "c": operations(2 * N) / operations(N)}
+
+
 test_sentences = sentences(
     "attention",
     first_index=0,
     where={
         "be symmetric, …": one_matrix,
-        "for example …": None,
+        "for example …": of_the_quiz,
         "block of 2017 has …": block_of_2017,
         "parts are equal at …": block_of_2017,
-        "Doubling gives …": lambda rng: {"r": rng.uniform(0.2, 5)},
+        "Doubling gives …": doubled,
     },
+    numbers={"for example …": "0.4, v_0, 0.5, v_1, 0.1, v_2, o"},
+    names={"Doubling gives …": "c"},
 )(page)

@@ -106,9 +106,13 @@ def weights(rng):
 def merged_by_hand(rng):
     """The two states of the exercise, merged by the library."""
     del rng
-    states = [[2.0, 1.5, 3.0], [2.0 + np.log(4), 2.0, 1.0]]
-    merged = merge(*(Partial(*torch.tensor(state, dtype=torch.float64)) for state in states))
-    return {r"\ell": merged[1].item(), "u": merged[2].item()}
+    states = {"_1": [2.0, 1.5, 3.0], "_2": [2.0 + np.log(4), 2.0, 1.0]}
+    parts = [Partial(*torch.tensor(state, dtype=torch.float64)) for state in states.values()]
+    states[""] = [float(one) for one in merge(*parts)]
+    names = ("c", r"\ell", "u")
+    return {
+        f"{n}{end}": x for end, state in states.items() for n, x in zip(names, state, strict=True)
+    }
 
 
 @sentences(
@@ -118,6 +122,10 @@ def merged_by_hand(rng):
         "because …": weights,
         "a quarter: … and": merged_by_hand,
         "a quarter: $ and …": merged_by_hand,
+    },
+    numbers={
+        "a quarter: … and": r"\ell_1, e^{c_2 - c_1}, \ell_2",
+        "a quarter: $ and …": "u_1, e^{c_2 - c_1}, u_2",
     },
 )
 def test_sentences(rng):

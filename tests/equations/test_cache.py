@@ -101,4 +101,16 @@ def test_step_seconds(rng):
     return cases
 
 
-test_sentences = sentences("cache", first_index=0)(lambda rng: grouped(rng)[1])
+def one_token(rng):
+    """The bytes that the library keeps of one token in bfloat16, for heads of 64 dimensions."""
+    g = int(rng.integers(2, 9))
+    held = KeyValueCache().append(*torch.zeros(2, 1, g, 1, 64, dtype=torch.bfloat16))
+    return {"g": g, "d_k": 64, "w": 2, "M": held.keys.nbytes + held.values.nbytes}
+
+
+test_sentences = sentences(
+    "cache",
+    first_index=0,
+    where={"the bytes are …": one_token},
+    numbers={"the bytes are …": "2, d_k, w, M / g"},
+)(lambda rng: grouped(rng)[1])

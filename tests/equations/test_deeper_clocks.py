@@ -1,6 +1,7 @@
 """Deeper 7: digits, uniqueness, the cosine integral and repeats, executed."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import torch
@@ -295,6 +296,14 @@ def block_of_two_angles(rng):
     return {"C_{ij}": solution(plane_rotation(-0.7), plane_rotation(-1.9), rng)}
 
 
+def nearly_whole_turns(rng):
+    """Where the first pair of the library is nearest to its start, of the first 1,000 positions."""
+    del rng
+    places = torch.arange(1, 1000)
+    start = rotation_matrix(places, torch.ones(1, dtype=torch.float64), layout="half")[:, 0, 0]
+    return {"r": 1 + int(start.argmax()), "p": Fraction(math.pi).limit_denominator(200).numerator}
+
+
 def matrix_of_a_shift(rng):
     """The one matrix that moves the first d rows by delta places, and the library's rotation."""
     delta, theta = int(rng.integers(1, 4)), rotary_frequencies(D, float(rng.uniform(5, 20)))
@@ -313,6 +322,7 @@ test_sentences = sentences(
     first_index=0,
     where={
         "From … on": None,
+        "to its start after …": nearly_whole_turns,
         "positions $, then …": matrix_of_a_shift,
         "for which …": lambda rng: {r"\operatorname{Ci}": cosine_integral, "x": rng.uniform(1, 9)},
         "It runs from …": lambda rng: {"r": rng.uniform(2, 9)},
@@ -330,6 +340,7 @@ test_sentences = sentences(
         "… gives": half_a_turn,
         "$ gives … .": half_a_turn,
     },
+    numbers={"to its start after …": "2, p, r"},
     equivalent={
         "It runs from …": dict.fromkeys(
             ("flip sign: - → +", r"another symbol: b → {r}"), "Any power with exponent 0 is 1."

@@ -3,7 +3,7 @@
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from attention_to_rope import Architecture, Block
+from attention_to_rope import Architecture, Block, Decoder, Encoder
 from bookcheck.equations.checks import equation, sentences
 from shared import tensor
 
@@ -63,19 +63,35 @@ def test_flops_decoder(rng):
 
 
 def bindings(rng):
-    """The parameters of the exercise's block, counted in the library's."""
+    """The parameters of the exercise's model, counted in the library's."""
     del rng
-    block = Block(Architecture(d=4, heads=1, layers=1, hidden=16), seed=0, cross=True)
-    parts = {
-        r"P_{\text{att}}": block.attention,
-        r"P_{\text{ff}}": block.feed_forward,
-        r"P_{\text{norm}}": block.attention_residual.norm,
+    V, shape = 10, Architecture(d=4, heads=1, layers=1, hidden=16)
+    block = Block(shape, seed=0, cross=True)
+    encoder, decoder = Encoder(V, shape, seed=0), Decoder(V, shape, seed=0, cross=True)
+    tables = (encoder.embedding, decoder.embedding, decoder.head)
+    return {
+        **{"d": 4, "d_f": 16, "V": V},
+        r"P_{\text{att}}": count(block.attention),
+        r"P_{\text{ff}}": count(block.feed_forward),
+        r"P_{\text{norm}}": count(block.attention_residual.norm),
+        r"P_{\text{tables}}": count(*tables),
+        r"P_{\text{stacks}}": count(encoder, decoder) - count(*tables),
+        "P": count(encoder, decoder),
     }
-    return {name: sum(p.numel() for p in part.parameters()) for name, part in parts.items()}
 
 
 test_sentences = sentences(
     "deeper/counted",
+    numbers={
+        "… , $, $.": r"4 d^2, 4 d, P_{\text{att}}",
+        "$, … , $.": r"2 d d_f, d_f, d, P_{\text{ff}}",
+        "The stacks: …": (
+            r"3, P_{\text{att}}, 2, P_{\text{ff}}, 5, P_{\text{norm}}, 2, P_{\text{norm}}, "
+            r"P_{\text{stacks}}"
+        ),
+        "the output layer: …": r"3, V, d, P_{\text{tables}}",
+        "In total …": r"P_{\text{stacks}}, P_{\text{tables}}, P",
+    },
     equivalent={
         "… , $, $.": {"symbol for number: 80 → {P_{\\text{att}}}": "The symbol is this number."},
         "$, … , $.": {"symbol for number: 148 → {P_{\\text{ff}}}": "The symbol is this number."},

@@ -68,9 +68,6 @@ def test_two_directions(rng):
     return {**places, r"\mathbf{R}": matrix("interleaved", theta), **products}
 
 
-test_sentences = sentences("deeper/precision", first_index=0)(bindings)
-
-
 @equation("eq-distinct-positions", draws=1)
 def test_distinct_positions(rng):
     """Counted by rounding: bfloat16 keeps 8 binary digits, float16 keeps 11."""
@@ -80,6 +77,21 @@ def test_distinct_positions(rng):
         for p, dtype in types.items()
         for u in (12, 13, 15)
     ]
+
+
+def of_float16(rng):
+    """The positions below 2^14 that float16 tells apart."""
+    del rng
+    counted = len(torch.unique(torch.arange(2**14).to(torch.float16)))
+    return {"p": 11, "u": 14, "D": counted}
+
+
+test_sentences = sentences(
+    "deeper/precision",
+    first_index=0,
+    where={"the formula gives …": of_float16},
+    numbers={"the formula gives …": "2^p, u - p, 2^{p - 1}, 1, D"},
+)(bindings)
 
 
 def relative_errors(rng):

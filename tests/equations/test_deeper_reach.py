@@ -85,7 +85,4 @@ test_sentences = sentences(
             "A global token sees all keys, itself too, and every query sees it.",
         ),
     },
-    unchecked={
-        "the distance …": "It defines r, and eq-reach-window executes the bound.",
-    },
 )(bindings)

@@ -10,7 +10,4 @@ def bindings(rng):
 test_sentences = sentences(
     "errata",
     first_index=0,
-    unchecked={
-        "RoPE prints …": "Quoted, and corrected by this erratum: an exponent without its sign.",
-    },
 )(bindings)

@@ -198,7 +198,26 @@ def page(rng):
     }
 
 
-test_sentences = sentences("residuals-and-norms", first_index=0, fixed=ONES | PROJECTION)(page)
+def growing(rng):
+    """The stream of the quiz: it starts with 1, and each of 16 layers adds a half."""
+    del rng
+    return {"L": 16, "v_0": 1, "v_L": 1 + sum(0.5 for _ in range(16))}
+
+
+def by_hand(rng):
+    """The token of the exercise; its mean square is what the library's norm divides by."""
+    del rng
+    x = torch.tensor([2.0, 0, 4, 2], dtype=torch.float64)
+    return {"x": x.numpy(), "d": len(x), "s": float((x / rms_norm(x, eps=0))[0] ** 2)}
+
+
+test_sentences = sentences(
+    "residuals-and-norms",
+    first_index=0,
+    where={"The mean square is …": growing, "$ itself is …": by_hand},
+    numbers={"The mean square is …": "v_0, L, 2, v_L", "$ itself is …": r"x x^\top, d, s"},
+    fixed=ONES | PROJECTION,
+)(page)
 
 
 def test_the_listing_computes_the_block_of_the_library():

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from bookcheck.equations.checks import load_all, load_checks, rule_violations
-from bookcheck.equations.sentences import unexecuted, unprinted
-from bookformat.contents import book_pages
+from bookcheck.equations.places import listed, problems, reasons, row_of
+from bookformat.contents import book_pages, page_name
 from bookformat.formulas import (
     BELOW,
     collect,
@@ -17,6 +17,7 @@ from bookformat.formulas import (
     inline_relations,
     is_relation,
     markdown_cells,
+    unknown_letters,
 )
 from bookformat.myst import inline_of
 from bookformat.notebooks import cells_of
@@ -50,10 +51,25 @@ def test_every_page_with_relations_binds_its_sentences():
     assert not missing, f"bind the sentences of {missing} in tests/equations with @sentences"
 
 
-@pytest.mark.parametrize("page", inline_formulas())
-def test_what_is_listed_as_not_executed_is_printed(page):
-    found = unprinted(page, inline_formulas()[page], unexecuted().get(page, {}))
+@pytest.mark.parametrize("page", inline_relations())
+def test_every_relation_of_a_sentence_is_listed_at_its_place(page):
+    found = problems(page, inline_relations()[page], listed().get(page, []))
     assert not found, "\n".join(found)
+
+
+def test_the_list_of_relations_has_no_other_pages():
+    assert not {*listed()} - {*inline_relations()}
+
+
+def test_formulas_are_written_in_commands():
+    formulas = [*collect(), *(one for page in inline_formulas().values() for one in page)]
+    strange = [
+        f"{one.place}: ${one.text}$ has {' '.join(found)}: write a command, such as \\ne for ≠, "
+        "which the checks read"
+        for one in formulas
+        if (found := unknown_letters(one.text))
+    ]
+    assert not strange, "\n".join(strange)
 
 
 def unexplained(texts):
@@ -74,12 +90,12 @@ def labelled(text):
     return {"".join(found) for found in LABELLED.findall(re.sub(r"dots, \S+|\\log_", "", text))}
 
 
-def used_once(texts, code=()):
+def used_once(texts, code=(), page=""):
     """Labelled letters of sentences that nobody executes, which the page has nowhere else."""
     inline = [one for text in texts for one in inline_of(text)]
     counts = Counter(symbol for one in inline for symbol in labelled(one.text))
-    listed = {text for formulas in unexecuted().values() for text in formulas}
-    silent = [one for one in inline if one.text in listed or not is_relation(one.text)]
+    known = reasons(listed().get(page, []))
+    silent = [one for one in inline if row_of(one)[:2] in known or not is_relation(one.text)]
     once = {symbol for one in silent for symbol in labelled(one.text) if counts[symbol] == 1}
     displays = [one.text for text in texts for one in equations_of_markdown(text, "")]
     return once - labelled("\n".join([NOTATION, *code, *displays]))
@@ -91,7 +107,8 @@ def test_every_letter_of_a_display_or_a_sentence_is_explained(path):
     found = unexplained(texts)
     assert not found, f"{path.name}: explain in a sentence or on the notation page: {found}"
     if path.stem not in ("errata", "sources"):  # which quote the letters of others
-        once = used_once(texts, [one.source for one in cells_of(path) if one.kind == "code"])
+        code = [one.source for one in cells_of(path) if one.kind == "code"]
+        once = used_once(texts, code, page_name(path))
         assert not once, f"{path.name}: only one sentence has {once}; is it a misprint?"
 
 

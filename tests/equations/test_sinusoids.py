@@ -76,6 +76,12 @@ def four_dimensions(rng):
     return {r"\theta": theta, "B": 1 / theta[1]}
 
 
+def up_to_three(rng):
+    """The largest angle of all pairs up to the distance 3."""
+    del rng
+    return {r"\alpha": float(3 * rotary_frequencies(8, 100.0).max())}
+
+
 test_sentences = sentences(
     "sinusoids",
     first_index=0,
@@ -85,7 +91,10 @@ test_sentences = sentences(
         "The base is …": lambda rng: {"b": signature(sinusoidal).parameters["base"].default},
         "$, … , $.": four_dimensions,
         "$, $, … .": four_dimensions,
+        "at most … ,": up_to_three,
     },
+    numbers={"at most … ,": r"\alpha"},
+    loose={"at most … ,": "Three is not meant to come near."},
     equivalent={
         "For each pair, …": {r"turn difference: \beta-\alpha → \alpha-\beta": EVEN},
         "positions back: …": {

@@ -1,5 +1,7 @@
 """The chapter: the displayed equations of the page are executed, most against the library."""
 
+from itertools import permutations
+
 import numpy as np
 import torch
 
@@ -112,10 +114,21 @@ def reversal(rng):
     return {"B": -rng.uniform(0.2, 2) * distance, r"\Pi": np.eye(N)[::-1]}
 
 
+def orders(rng):
+    """The orders of four words, counted."""
+    del rng
+    return {"N": 4, "n": len(list(permutations(range(4))))}
+
+
 test_sentences = sentences(
     "why-position",
     first_index=0,
-    where={"limited rate, because …": integers, "all distances, so …": reversal},
+    where={
+        "limited rate, because …": integers,
+        "all distances, so …": reversal,
+        "each of the … orders": orders,
+    },
+    numbers={"each of the … orders": "N, n"},
     fixed={
         "all distances, so …": {
             "B": "A penalty by distance is symmetric.",

@@ -101,10 +101,12 @@ def sentences(
     *,
     where: Mapping[str, Binding | None] | None = None,
     loose: Mapping[str, str] | None = None,
-    unchecked: Mapping[str, str] | None = None,
     equivalent: Mapping[str, Mapping[str, str]] | None = None,
     fixed: Mapping[str, str | Mapping[str, str]] | None = None,
     approx: Mapping[str, Shares] | None = None,
+    numbers: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | None = None,
+    identity: Mapping[str, str] | None = None,
     vectors: str = "row",
     **options: Any,
 ) -> Decorator:
@@ -117,10 +119,12 @@ def sentences(
             {"vectors": vectors, **options},
             where or {},
             loose or {},
-            unchecked or {},
             equivalent or {},
             fixed or {},
             approx or {},
+            numbers or {},
+            names or {},
+            identity or {},
         )
         if REGISTRY:
             REGISTRY[-1].append(known)
@@ -132,8 +136,8 @@ def sentences(
             if problems:
                 (RECORDS / f"{label}.json").unlink(missing_ok=True)
             assert not problems, "\n".join(problems)
-            texts = [formula.text for formula, _ in known.checks(formulas)]
-            write_record(Record(label, "\n".join(texts)), RECORDS)
+            lines = [formula.line for formula in known.executed(formulas)]
+            write_record(Record(label, "\n".join(lines)), RECORDS)
 
         return test
 

@@ -10,10 +10,14 @@ The function binds the symbols of all relations of the page. ``where`` adds valu
 relations at a place: words of their sentence, in which ``…`` stands for the relation and ``$`` for
 every other formula. A misprint in the formula therefore loses no values.
 
-Every relation of a sentence is executed, and must hold, unless `tests/equations/unexecuted.tsv`
-lists it with its page and a reason: it defines, it is a condition, it is the size of an example. A
-listed relation at a place that ``where`` names is executed all the same. A definition binds its
-symbol for the rest of the page, where nothing else does.
+Every relation of a sentence is executed, and must hold, unless `tests/equations/relations.tsv`
+lists it at its place with a reason (`places`): it defines, it is a condition, it is the size of an
+example. A definition binds its symbol for the rest of the page, where nothing else does.
+
+``3 \cdot 80 = 240`` holds whatever it is about, and so does ``4 \cdot 64 g = 256 g``. What the
+numbers of such a relation are, ``numbers`` says, one expression of the page's values for each::
+
+    numbers={"The stacks: …": r"3, P_{\text{att}}, P_{\text{stacks}}"}
 
 A relation that a page has several times is executed once for each place that has values of its
 own. Every sentence, also with an expression without a relation such as ``$b^{-2i/d}$``, is listed
@@ -27,16 +31,16 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bookcheck.equations.evident import UNBOUND, is_evident, misread
+from bookcheck.equations.places import listed, reasons, row_of
 from bookformat.formulas import InlineFormula
-from bookformat.paths import CHECKS, rows_of
 from texcheck import Excluded, LatexError, evaluate
 from texcheck.approximation import Shares
-from texcheck.formulas import Binding, Check
+from texcheck.formulas import Binding, Check, names_of
 
 DRAWS = 4
 # Every relation of a formula in a sentence that is said to be loose.
@@ -46,49 +50,32 @@ READING = ("first_index", "vectors", "broadcast")
 SYMBOL = re.compile(r"\\?[A-Za-z]+(?:_(?:\w|\{\\?\w+(?:\{\w+\})?\}))?'*")
 
 
-@functools.cache
-def unexecuted(table: Path = CHECKS / "unexecuted.tsv") -> dict[str, dict[str, str]]:
-    """The formulas of each page's sentences that are not executed, with the reason."""
-    found: dict[str, dict[str, str]] = {}
-    for page, text, reason in rows_of(table):
-        found.setdefault(page, {})[text] = reason
-    return found
-
-
-def unprinted(page: str, formulas: Sequence[InlineFormula], listed: Mapping[str, str]) -> list[str]:
-    """What is listed of a page that its sentences do not print."""
-    printed = {one.text for one in formulas}
-    return [
-        f"tests/equations/unexecuted.tsv: {page} does not print ${text}$: correct the sentence, or "
-        "take the line out"
-        for text in listed
-        if text not in printed
-    ]
-
-
 @dataclass
 class Page:
-    """What a file says about the sentences of one page; ``unchecked`` says why one is left out."""
+    """What a file says about the sentences of one page."""
 
     name: str
     bindings: Binding
     options: Mapping[str, Any]
     where: Mapping[str, Binding | None]
     loose: Mapping[str, str]
-    unchecked: Mapping[str, str]
     equivalent: Mapping[str, Mapping[str, str]]
     fixed: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
     approx: Mapping[str, Shares] = field(default_factory=dict)
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    identity: Mapping[str, str] = field(default_factory=dict)
 
     def problems(self, formulas: Sequence[InlineFormula]) -> list[str]:
         """Which relations do not hold or could not be refuted, and words that no sentence has."""
-        words = {*self.where, *self.loose, *self.unchecked, *self.equivalent, *self.approx}
+        words = {*self.where, *self.loose, *self.equivalent, *self.approx}
+        words |= {*self.numbers, *self.names, *self.identity}
         words |= {place for place, said in self.fixed.items() if isinstance(said, Mapping)}
         found = [
-            f"{self.name}: no relation stands at “{place}”; in the page's file of tests/equations, "
-            "write the words that its sentence has now, or take the place out"
+            f"{self.name}: no relation stands at “{place}” that is executed; in the page's file of "
+            "tests/equations, write the words that its sentence has now, or take the place out"
             for place in sorted(words)
-            if not any(stands_at(place, formula) for formula in formulas)
+            if not any(stands_at(place, formula) for formula in self.executed(formulas))
         ]
         for formula, check in self.checks(formulas):
             try:
@@ -98,52 +85,67 @@ class Page:
             if complaint:
                 found.append(
                     f"{formula.place}: “{formula.context}” ${formula.text}$: {complaint}; make it "
-                    "hold, give its values under where=, or list it with a reason in "
-                    "tests/equations/unexecuted.tsv"
+                    "hold, give its values under where=, or write a reason for it into "
+                    "tests/equations/relations.tsv, at this place"
                 )
         return found
 
     def complaint(self, formula: InlineFormula, check: Check) -> str:
         """Why a relation is refuted by the page's values; empty where it is not."""
-        return check.trial(check.inputs()).complaint(formula.text)
+        inputs = check.inputs()
+        trial = check.trial(inputs)
+        if told := trial.complaint(formula.text):
+            return told
+        said = matching(self.numbers, formula)
+        if said is not None:
+            return misread(formula.text, names_of(said), inputs, self.reading_options())
+        if matching(self.identity, formula) is None:
+            return UNBOUND if is_evident(trial, formula.text) else ""
+        return "" if is_evident(trial, formula.text) else "is bound; take it out of identity="
 
     def checks(self, formulas: Sequence[InlineFormula]) -> Iterator[tuple[InlineFormula, Check]]:
         """The relations that are executed, each with its check."""
-        listed = unexecuted().get(self.name, {})
-        given = list(dict.fromkeys(one.text for one in formulas if one.text in listed))
-        for formula, named in self.places(formulas):
-            if matching(self.unchecked, formula) or (formula.text in listed and not named):
-                continue
+        excused = reasons(listed().get(self.name, []))
+        given = dict.fromkeys(one.text for one in formulas if row_of(one)[:2] in excused)
+        for formula, named in self.places(self.executed(formulas)):
+            name = matching(self.names, formula)
             yield (
                 formula,
                 Check(
                     f"{self.name}: {formula.context}",
-                    functools.partial(self.inputs, named, given),
+                    functools.partial(self.inputs, named, list(given)),
                     self.reading(formula),
                     DRAWS,
                     LOOSE if matching(self.loose, formula) else {},
                     equivalent=matching(self.equivalent, formula) or {},
                     fixed=self.fixed_at(formula),
+                    names={1: name} if name else {},
                 ),
             )
+
+    def executed(self, formulas: Sequence[InlineFormula]) -> list[InlineFormula]:
+        """The relations that no reason excuses, each time the page has them."""
+        excused = reasons(listed().get(self.name, []))
+        return [one for one in formulas if row_of(one)[:2] not in excused]
 
     def places(
         self, formulas: Sequence[InlineFormula]
     ) -> Iterator[tuple[InlineFormula, Sequence[str]]]:
-        """Each formula once for each of its places that has values of its own.
+        """Each formula once for each of its places that has values or numbers of its own.
 
         A place without such values has those of the first place of the same formula, as it has its
         excuses.
         """
+        own = [*self.where, *self.numbers, *self.names]
         found: dict[str, dict[tuple[str, ...], InlineFormula]] = {}
         for formula in formulas:
-            named = tuple(place for place in self.where if stands_at(place, formula))
+            named = tuple(dict.fromkeys(place for place in own if stands_at(place, formula)))
             found.setdefault(formula.text, {}).setdefault(named, formula)
         for places in found.values():
             if len(places) > 1:
                 places.pop((), None)
             for named, formula in places.items():
-                yield formula, named
+                yield formula, [place for place in named if place in self.where]
 
     def fixed_at(self, formula: InlineFormula) -> dict[str, str]:
         """Why symbols are the same on all draws: those of the page, and those of its place."""
@@ -159,6 +161,10 @@ class Page:
         """The options of the page for one relation; `approx` is what its place says."""
         shares = matching(self.approx, formula)
         return dict(self.options) if shares is None else {**self.options, "approx": shares}
+
+    def reading_options(self) -> dict[str, Any]:
+        """Those that decide how an expression is read."""
+        return {name: self.options[name] for name in READING if name in self.options}
 
     def inputs(
         self, named: Sequence[str], given: Sequence[str], rng: np.random.Generator
@@ -177,7 +183,7 @@ class Page:
 
     def defined(self, given: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:
         """The symbols that the page's definitions bind, each where it has one and no other."""
-        reading = {name: self.options[name] for name in READING if name in self.options}
+        reading = self.reading_options()
         sides = [text.partition(" = ")[::2] for text in given]
         symbols = [left for left, right in sides if right and SYMBOL.fullmatch(left)]
         bound: dict[str, Any] = {}

@@ -3,11 +3,19 @@
 import pytest
 
 from bookcheck.equations import sentences
-from bookcheck.equations.sentences import Page, unprinted
-from bookformat.formulas import InlineFormula, formulas_in, inline_relations, is_relation
+from bookcheck.equations.places import Row, row_of
+from bookcheck.equations.sentences import Page
+from bookformat.formulas import (
+    InlineFormula,
+    formulas_in,
+    inline_relations,
+    is_relation,
+    unknown_letters,
+)
 from bookformat.myst import inline_of
 from texcheck import Excluded
 from texcheck.mutate import verdicts_of
+from texcheck.vocabulary import OPEN_RELATIONS, RELATIONS
 
 
 def formulas(text):
@@ -19,32 +27,93 @@ def formulas(text):
 
 
 def page(bindings, **said):
-    given = {"where": {}, "loose": {}, "unchecked": {}, "equivalent": {}, **said}
+    given = {"where": {}, "loose": {}, "equivalent": {}, **said}
     return Page("01-x", bindings, {"vectors": "row", "first_index": 1}, **given)
 
 
 @pytest.fixture
 def listed(monkeypatch):
-    """The formulas of the page that are listed with a reason."""
-    found = {}
-    monkeypatch.setattr(sentences, "unexecuted", lambda: {"01-x": found})
+    """The rows of the page that have a reason."""
+    found = []
+    monkeypatch.setattr(sentences, "listed", lambda: {"01-x": found})
     return found
 
 
-def test_a_relation_is_executed_unless_it_is_listed(listed):
+def test_a_relation_is_executed_unless_a_reason_is_listed(listed):
     text = formulas("With a gain $g = 2$ it holds that $a = b$.")
     known = page(lambda rng: {"a": 2, "b": 3})
     assert len(known.problems(text)) == 2
-    listed["g = 2"] = "the size of an example"
+    listed.append(Row("With a gain … it holds that $.", "g = 2", "the size of an example"))
     (problem,) = known.problems(text)
     assert "$a = b$" in problem
     # A misprint in what is listed is another formula, which nobody has listed.
     assert len(known.problems(formulas("With a gain $g = 3$ it holds that $a = b$."))) == 2
 
 
-def test_what_is_listed_must_be_printed():
-    (stale,) = unprinted("01-x", formulas("So $a = 1$."), {"a = 1": "a case", "a = 2": "a case"})
-    assert "does not print $a = 2$" in stale
+def test_a_reason_holds_at_its_place_alone(listed):
+    listed.append(Row("For one head …", "d = e", "the case of the sentence"))
+    (problem,) = page(lambda rng: {"d": 8, "e": 4}).problems(
+        formulas("With $d = e$ there is one key. For one head $d = e$.")
+    )
+    assert "“With … there is one key.” $d = e$: d = e fails" in problem
+
+
+NUMBERS = "There are $3 \\cdot 80 + 2 = 242$ of them."
+
+
+def blocks(rng):
+    del rng
+    return {"L": 3, "p": 80, "P": 242}
+
+
+def test_numbers_alone_are_bound_to_values():
+    (problem,) = page(blocks).problems(formulas(NUMBERS))
+    assert "nothing computes its numbers" in problem
+    assert 'numbers={"words …": "3, d_k, P"}' in problem
+    known = page(blocks, numbers={"There are …": "L, p, 2, P"})
+    assert known.problems(formulas(NUMBERS)) == []
+    (problem,) = known.problems(formulas(NUMBERS.replace("3 \\cdot 80", "2 \\cdot 120")))
+    assert "prints 2, where numbers= has L, which is 3" in problem
+    (problem,) = known.problems(formulas(NUMBERS.replace("80 + 2", "79 + 5")))
+    assert "prints 79, where numbers= has p, which is 80" in problem
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("L, p, P", "numbers= says what 3 numbers are, and it prints 3, 80, 2, 242"),
+        ("3, 80, 2, 242", "repeats the numbers"),
+        ("3, p, 1, P", "prints 2, where numbers= has 1"),
+    ],
+)
+def test_numbers_are_each_said_by_an_expression(said, told):
+    (problem,) = page(blocks, numbers={"There are …": said}).problems(formulas(NUMBERS))
+    assert told in problem
+
+
+def some_bytes(rng):
+    g = int(rng.integers(2, 9))
+    return {"g": g, "M": 256 * g}
+
+
+def test_an_identity_of_a_letter_is_bound_too():
+    text = formulas("The bytes are $4 \\cdot 64 g = 256 g$.")
+    (problem,) = page(some_bytes).problems(text)
+    assert "nothing computes its numbers" in problem
+    assert page(some_bytes, names={"bytes are …": "M"}).problems(text) == []
+    assert page(some_bytes, numbers={"bytes are …": "4, 64, M / g"}).problems(text) == []
+    assert page(some_bytes, identity={"bytes are …": "a rule"}).problems(text) == []
+    known = page(some_bytes, identity={"So …": "a rule"})
+    (stale,) = known.problems(formulas("So $M = 256 g$."))
+    assert "take it out of identity=" in stale
+
+
+def test_a_side_of_numbers_alone_is_bound_too():
+    text = formulas("Together $P = 64 + 16$.")
+    known = page(lambda rng: {"P": 80, "d": 8})
+    assert "nothing computes its numbers" in known.problems(text)[0]
+    known = page(lambda rng: {"P": 80, "d": 8}, numbers={"Together …": "d^2, 2 d"})
+    assert known.problems(text) == []
 
 
 def test_a_false_conclusion_is_told_with_its_place():
@@ -69,24 +138,24 @@ def test_values_are_bound_by_the_place_and_survive_a_misprint():
     assert "a = b / 3 fails" in problem
 
 
-def test_a_named_place_is_executed_although_it_is_listed(listed):
-    listed["J = p"] = "a definition"
+def test_what_has_values_at_its_place_has_no_reason(listed):
+    (formula,) = formulas("They form a matrix, with $J = p$.")
     known = page(lambda rng: {"J": 2.0, "p": 3.0}, where={"matrix, with …": None})
-    (problem,) = known.problems(formulas("They form a matrix, with $J = p$."))
-    assert "fails" in problem
+    assert "fails" in known.problems([formula])[0]
+    listed.append(row_of(formula)._replace(said="a definition"))
+    (problem,) = known.problems([formula])
+    assert problem.startswith("01-x: no relation stands at “matrix, with …” that is executed; in")
 
 
 def test_words_that_no_sentence_has_are_told(listed):
-    listed["a = 1"] = "the size of an example"
-    (problem,) = page(lambda rng: {}, unchecked={"gone …": "why"}).problems(
-        formulas("Let $a = 1$.")
-    )
-    assert problem.startswith("01-x: no relation stands at “gone …”; in the page's file of tests/")
+    listed.append(Row("Let … .", "a = 1", "the size of an example"))
+    (problem,) = page(lambda rng: {}, loose={"gone …": "why"}).problems(formulas("Let $a = 1$."))
+    assert problem.startswith("01-x: no relation stands at “gone …” that is executed; in the")
 
 
 def test_a_definition_binds_its_symbol(listed):
-    listed["d = 4"] = "the size of an example"
-    text = "Let $d = 4$. Then $2 d = 8 \\cdot 1$, and so $d + 1 = 6$."
+    listed.append(Row("Let … .", "d = 4", "the size of an example"))
+    text = "Let $d = 4$. Then $2 d = 8$, and so $d + 1 = 6$."
     (problem,) = page(lambda rng: {}).problems(formulas(text))
     assert "$d + 1 = 6$" in problem
 
@@ -162,8 +231,23 @@ def test_a_relation_is_executed_at_each_place_with_values_of_its_own():
         ("a = b", True),
         (r"\sum_{i=1}^n x_i", False),
         (r"a \le b", True),
+        (r"a \lesssim b", True),
+        (r"a \not\equiv b", True),
         (r"\left( x \right)", False),
+        (r"\lfloor x \rfloor", False),
+        (r"x \to \infty", False),
     ],
 )
 def test_what_is_a_relation(formula, relation):
     assert is_relation(formula) is relation
+
+
+def test_every_sign_that_the_parser_knows_makes_a_relation():
+    arrow = "\\rightarrow"  # between two statements alone
+    signs = {*RELATIONS, *OPEN_RELATIONS} - {arrow}
+    assert [sign for sign in signs if not is_relation(f"a {sign} b")] == []
+
+
+def test_a_sign_that_is_no_command_is_refused():
+    assert unknown_letters("a ≠ b ≤ c") == ["≠", "≤"]
+    assert unknown_letters(r"a \ne 90°") == []
