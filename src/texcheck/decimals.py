@@ -139,18 +139,26 @@ class Rounding:
         return True
 
     def instead(self, instance: Instance) -> str:
-        """What the one decimal should be, where another number makes it an equality; else empty."""
-        if len(self.decimals) != 1:
-            return ""
-        numbers = self.fitting([*self.instances, instance], FAR)
+        """What should be printed, where other numbers make it an equality; empty where none do.
+
+        So too where the values do not yet tell the numbers from each other.
+        """
+        instances = [*self.instances, instance]
+        numbers = self.fitting(instances, FAR)
         if numbers is None:
             return ""
-        (decimal,) = self.decimals
-        number = numbers[decimal.position]
-        return (
-            f"{decimal.printed} is no rounding of {number:.7g}: print {decimal.rounded(number)}, "
-            "or more digits"
-        )
+        units = np.array([one.unit for one in self.decimals])
+        found = np.array([numbers[one.position] for one in self.decimals])
+        _, slopes = self.linear(instances, found, units)
+        if np.linalg.matrix_rank(slopes) < len(units):
+            return ""
+        told = [
+            f"{one.printed} is no rounding of {number:.7g}"
+            + (f": print {better}, or more digits" if better else "")
+            for one, number in zip(self.decimals, found, strict=True)
+            if (better := one.rounded(number)) != one.printed
+        ]
+        return "; ".join(told)
 
     def fitting(self, instances: Sequence[Instance], room: float) -> dict[int, float] | None:
         """Numbers at most so many last digits from the printed ones with which all are equal."""

@@ -93,7 +93,10 @@ def test_the_number_is_one_for_all_draws():
 def test_several_decimals_are_told_apart_by_the_draws():
     text = r"y \approx 0.67 d + 0.33 s"
     assert said(text) == (Fate.SURVIVED, "")
-    assert said(text.replace("0.33", "0.34"))[0] is Fate.REFUTED
+    fate, reason = said(text.replace("0.33", "0.34"))
+    assert fate is Fate.REFUTED
+    assert "0.34 is no rounding of 0.3333333: print 0.33" in reason
+    assert "0.67 is no rounding" not in reason
     alike = [{name: one[name] for name in "yds"} for one in INPUTS[:1]]
     fixed = dict.fromkeys("yds", "one draw")
     fate, reason = said(text, alike, fixed=fixed)
