@@ -37,6 +37,9 @@ MOST_INSTANCES = 20_000
 CONVENTIONS = ("row", "column")
 # As most papers print them; a book in which x W is printed says "row".
 DEFAULT_CONVENTION = "column"
+# What ``fixed`` excuses of a relation: one number on both sides; a share or a decimal that only
+# other draws tell.
+SIGNS = ("=", "approx")
 # Relations that hold wherever = does.
 WEAKER = ("<=", ">=", "approx")
 # The relations of a printed range.
@@ -106,7 +109,9 @@ def check(
     where a and b are equal. Such a relation does not hold, with a note; ``fixed={"x": "why"}`` says
     that the symbol can have no other value. So it is with a matrix that is symmetric, diagonal or
     its own inverse, and with ``=`` between two sides that are 0 (``fixed={"=": "why"}``), unless
-    the display itself says so. More is asked of the draws of ``Formulas``.
+    the display itself says so; and with ``\\approx`` where ``approx`` says more than twice what the
+    sides differ by (``fixed={"approx": "one draw of several"}``). More is asked of the draws of
+    ``Formulas``.
 
     What stands behind "for all" is drawn anew (``texcheck.anew``), one symbol at a time, and what
     is printed before it must hold then as well.
@@ -114,7 +119,7 @@ def check(
     chosen = Options(vectors=vectors, **options)
     table = symbol_table(declared_values(values))
     found = relations_of(text, table, chosen)
-    excused = {name if name == "=" else canonical_name(name) for name in fixed or {}}
+    excused = {name if name in SIGNS else canonical_name(name) for name in fixed or {}}
     for name, what in on_one_input(chains_of(text, table), table):
         if name not in excused:
             for relation in found:
@@ -123,6 +128,8 @@ def check(
     for number, relation in enumerate(found, start=1):
         if "=" not in excused and (told := levelled(relation.seen.levels, 1)):
             hold_back(relation, told)
+        if "approx" in excused:
+            continue
         if told := misjudged_share(number, relation.relation, relation.seen, chosen.approx):
             hold_back(relation, told)
         if relation.relation == "approx" and (told := free_decimal(text, [table], chosen)):

@@ -152,6 +152,14 @@ def test_zeros_that_end_a_number_say_how_near_they_are():
     assert not check(text, {}, approx={1: (0.3, "a power of ten")})[0].holds
 
 
+def test_one_draw_of_several_needs_not_tell_all():
+    fixed = {"approx": "one draw of several"}
+    approx = {1: (0.02, "the third order is left out")}
+    assert not check(r"\sin x \approx x", {"x": 0.1}, approx=approx)[0].holds
+    assert check(r"\sin x \approx x", {"x": 0.1}, approx=approx, fixed=fixed)[0].holds
+    assert check(r"0.67 \cdot 1.5 \approx 1.0", {}, fixed=fixed)[0].holds
+
+
 def test_a_share_that_nothing_needs():
     approx = {1: (0.005, "why")}
     assert "take it out" in said(r"t \approx 2.67 d", approx=approx)[1]

@@ -27,7 +27,7 @@ PAGES = {i.name: i for i in ITEMS if isinstance(i, Page)}
 def verdict(text, values, options):
     """What a check says to a text: "holds", "refuted", or "refused"."""
     # Whether the draws of a formula could refute it is asked of all of them together, elsewhere.
-    one_draw = dict.fromkeys([*values, "="], "one draw of several")
+    one_draw = dict.fromkeys([*values, "=", "approx"], "one draw of several")
     try:
         found = [relation.holds for relation in check(text, values, fixed=one_draw, **options)]
     except LatexError:
