@@ -312,7 +312,8 @@ def disagreement(printed: str, computed: Any, bound: str = "") -> str | None:
         return f"{wrong}; a value is a number or a text"
     away = exact - Fraction(computed)
     size = abs(Fraction(computed))
-    if abs(away) > (2 if bound else 1) * tolerance:
+    # A bound may be a whole last digit away, but not where the next digit is nearer.
+    if abs(away) > (2 * tolerance * (1 - 4 * NOISE) if bound else tolerance):
         return f"{wrong}; print that, rounded"
     if abs(away) > size / COARSEST + NOISE:
         return f"{wrong}: so coarse a number says nothing of it; print a digit of the value"

@@ -146,6 +146,12 @@ def test_a_bound_is_rounded_to_its_own_side(words, right, wrong):
     assert all(str(2.684) in fault for printed in wrong for fault in problem(printed))
 
 
+def test_a_bound_that_is_exact_is_printed_as_it_is():
+    for words, printed, other in (("at least", "64", "63"), ("up to", "64", "65")):
+        assert problems(f"{words} {{value}}`{printed} = 64`", {}) == []
+        assert problems(f"{words} {{value}}`{other} = 64`", {})
+
+
 def test_values_are_found_and_may_run_over_a_line():
     text = "It is {value}`0.30 = f(a=1)`, then {value}`2 =\nlen(x)`."
     assert values_in(text) == [Value("0.30", "f(a=1)"), Value("2", "len(x)")]
