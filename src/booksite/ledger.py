@@ -18,7 +18,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.locale import _
 
 from bookformat.contents import book_pages
-from bookformat.formulas import collect, inline_formulas, inline_relations
+from bookformat.formulas import collect, inline_formulas, inline_relations, is_relation
 from bookformat.notebooks import cells_of
 from bookformat.paths import CHAPTERS, NUMBERS, ROOT, rows_of
 from bookformat.records import (
@@ -70,12 +70,14 @@ def count_page(app: Sphinx, page: str, equations: dict[str, str]) -> Counted:
         if record:
             found.checked[label] = record
     relations = [formula.line for formula in inline_relations(folder)[page]]
+    others = [one.line for one in inline_formulas(folder)[page] if not is_relation(one.text)]
     found.relations = len(relations)
-    found.others = len(inline_formulas(folder)[page]) - len(relations)
+    found.others = len(others)
     sentences = records_of(app).get(SENTENCES + page.replace("/", "-"))
     if sentences:
         executed = {*sentences.text.splitlines()}
         found.executed_relations = sum(line in executed for line in relations)
+        found.others -= sum(line in executed for line in others)
     return found
 
 

@@ -111,6 +111,7 @@ def one_token(rng):
 test_sentences = sentences(
     "cache",
     first_index=0,
-    where={"the bytes are …": one_token},
+    where={"so it keeps them: …": grouped, "the bytes are …": one_token},
+    names={"so it keeps them: …": r"\text{bytes}"},
     numbers={"the bytes are …": "2, d_k, w, M / g"},
 )(lambda rng: grouped(rng)[1])

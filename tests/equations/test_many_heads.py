@@ -107,7 +107,18 @@ def test_one_direction(rng):
     return {**values, "N": N, "m": range(N)}
 
 
+def parameters(rng):
+    """Those of the library's layer, for some number of heads."""
+    h, d_k = sizes(rng, 3, 5)
+    layer = layer_of(rng, h, d=h * d_k)
+    return {"d": h * d_k, "P": sum(one.numel() for one in layer.parameters())}
+
+
 test_sentences = sentences(
     "many-heads",
-    where={"passes through …": lambda rng: {"d_k": MultiHeadAttention(512, 8, seed=rng).d_k}},
+    where={
+        "together have …": parameters,
+        "passes through …": lambda rng: {"d_k": MultiHeadAttention(512, 8, seed=rng).d_k},
+    },
+    names={"together have …": "P"},
 )(page)

@@ -72,6 +72,12 @@ def test_formulas_are_written_in_commands():
     assert not strange, "\n".join(strange)
 
 
+@pytest.mark.parametrize("path", book_pages(), ids=lambda path: path.stem)
+def test_formulas_of_sentences_stand_between_dollar_signs(path):
+    roles = [place for place, text in markdown_cells(path) if "{math}`" in text]
+    assert not roles, f"{path.name}: {roles}: write $ … $ for {{math}}, which no check reads"
+
+
 def unexplained(texts):
     """Letters of displays that no sentence, no formula and no notation explains, by label."""
     known = CONSTANTS | {letter for one in meanings_on(NOTATION) for letter in letters(one.symbol)}

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bookcheck.equations.sentences import Page
-from bookformat.formulas import Equation, collect, inline_relations
+from bookformat.formulas import Equation, collect, inline_formulas
 from bookformat.paths import CHECKS, RECORDS
 from bookformat.records import SENTENCES, Record, write_record
 from texcheck import Excluded, LatexError, Random, RefutedError, Silent, depends
@@ -130,7 +130,7 @@ def sentences(
             REGISTRY[-1].append(known)
 
         def test() -> None:
-            formulas = inline_relations().get(page, [])
+            formulas = known.stated(inline_formulas().get(page, []))
             label = SENTENCES + page.replace("/", "-")
             problems = known.problems(formulas)
             if problems:

@@ -77,5 +77,6 @@ def misread(
         for values in inputs:
             value = float(evaluate(one, values, **options))
             if not math.isclose(value, value_of(number), rel_tol=1e-9):
-                return f"prints {number}, where numbers= has {one}, which is {value:.10g}"
+                is_it = "" if NUMBER.fullmatch(one) else f", which is {value:.10g}"
+                return f"prints {number}, where numbers= has {one}{is_it}"
     return ""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bookcheck.equations.checks import load_file, printed
 from bookcheck.equations.sentences import Page
-from bookformat.formulas import inline_relations
+from bookformat.formulas import inline_formulas
 from bookformat.paths import CHECKS
 from texcheck.formulas import Check
 from texcheck.mutate import report, verdicts
@@ -31,7 +31,7 @@ def formulas_of(path: str) -> Iterator[tuple[Check, str]]:
     torch.set_num_threads(1)
     for item in load_file(Path(path)):
         if isinstance(item, Page):
-            for formula, check in item.checks(inline_relations()[item.name]):
+            for formula, check in item.checks(item.stated(inline_formulas()[item.name])):
                 yield check, formula.text
         elif item.name in printed():
             yield item, printed()[item.name].text

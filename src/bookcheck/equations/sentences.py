@@ -19,6 +19,9 @@ numbers of such a relation are, ``numbers`` says, one expression of the page's v
 
     numbers={"The stacks: …": r"3, P_{\text{att}}, P_{\text{stacks}}"}
 
+An expression is executed where ``names`` says what it is: ``names={"together have …": "P"}``
+executes the ``4 d^2`` there as ``P = 4 d^2``, with P from ``where`` or from the page's values.
+
 A relation that a page has several times is executed once for each place that has values of its
 own. Every sentence, also with an expression without a relation such as ``$b^{-2i/d}$``, is listed
 whole in `tests/bookcheck/numbers.tsv` (`bookcheck.numbers`), so that a change of the formula or of
@@ -37,7 +40,7 @@ import numpy as np
 
 from bookcheck.equations.evident import UNBOUND, is_evident, misread
 from bookcheck.equations.places import listed, reasons, row_of
-from bookformat.formulas import InlineFormula
+from bookformat.formulas import InlineFormula, is_relation
 from texcheck import Excluded, LatexError, evaluate
 from texcheck.approximation import Shares
 from texcheck.formulas import Binding, Check, names_of
@@ -89,6 +92,14 @@ class Page:
                     "tests/equations/relations.tsv, at this place"
                 )
         return found
+
+    def stated(self, formulas: Sequence[InlineFormula]) -> list[InlineFormula]:
+        """The formulas of a page that are executed or excused: relations, and what has a name."""
+        return [
+            one
+            for one in formulas
+            if is_relation(one.text) or matching(self.names, one) is not None
+        ]
 
     def complaint(self, formula: InlineFormula, check: Check) -> str:
         """Why a relation is refuted by the page's values; empty where it is not."""

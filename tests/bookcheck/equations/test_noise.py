@@ -11,9 +11,10 @@ import pytest
 
 from bookcheck.equations.checks import load_all, printed
 from bookcheck.equations.sentences import Page
-from bookformat.formulas import inline_relations
+from bookformat.formulas import inline_formulas
 from texcheck import Excluded, LatexError, Silent, check
 from texcheck.misprints import misprints
+from texcheck.named import with_names
 from texcheck.trial import kinds_of, transposable
 
 pytestmark = pytest.mark.slow
@@ -50,7 +51,9 @@ def test_displays(label):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_sentences(page):
-    for formula, item in PAGES[page].checks(inline_relations()[page]):
+    stated = PAGES[page].stated(inline_formulas()[page])
+    for formula, item in PAGES[page].checks(stated):
+        text = with_names(formula.text, item.names)
         for seed in SEEDS:
             noisy = {**item.options, "noise": seed}
-            assert verdict(formula.text, item.inputs()[0], noisy) == "holds", formula.text
+            assert verdict(text, item.inputs()[0], noisy) == "holds", text

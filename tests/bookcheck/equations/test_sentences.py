@@ -108,6 +108,23 @@ def test_an_identity_of_a_letter_is_bound_too():
     assert "take it out of identity=" in stale
 
 
+def test_an_expression_is_executed_where_it_has_a_name():
+    def layer(rng):
+        d = int(rng.integers(2, 9))
+        return {"d": d, "P": 4 * d**2}
+
+    def found(text):
+        several = [
+            InlineFormula(one.text, "01-x", "", one.before, one.after) for one in inline_of(text)
+        ]
+        known = page(layer, names={"together have …": "P"})
+        return known.problems(known.stated(several))
+
+    assert found("In $d$ dimensions they together have $4 d^2$ entries.") == []
+    (problem,) = found("In $d$ dimensions they together have $2 d^2$ entries.")
+    assert "$2 d^2$: P = 2 d^2 fails" in problem
+
+
 def test_a_side_of_numbers_alone_is_bound_too():
     text = formulas("Together $P = 64 + 16$.")
     known = page(lambda rng: {"P": 80, "d": 8})
