@@ -6,6 +6,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from attention_to_rope import Architecture, Block, Decoder, Encoder
 from bookcheck.equations.checks import equation, sentences
 from shared import tensor
+from shared_counts import layer_operations
 
 
 def count(*modules):
@@ -80,8 +81,20 @@ def bindings(rng):
     }
 
 
+def words(rng):
+    """What the tables and the output layer of the library's model hold and compute."""
+    d, V, N = 2 * int(rng.integers(2, 9)), int(rng.integers(5, 30)), int(rng.integers(2, 20))
+    shape = Architecture(d=d, heads=1, layers=1, hidden=8)
+    encoder, decoder = Encoder(V, shape, seed=0), Decoder(V, shape, seed=0, cross=True)
+    held = count(encoder.embedding, decoder.embedding, decoder.head)
+    sizes = {"d": d, "N": N, r"n_{\text{words}}": V}
+    return {**sizes, "P": held, "F": layer_operations(decoder.head, N, d)}
+
+
 test_sentences = sentences(
     "deeper/counted",
+    where={"output layer add …": words, "output layer costs …": words},
+    names={"output layer add …": "P", "output layer costs …": "F"},
     numbers={
         "… , $, $.": r"4 d^2, 4 d, P_{\text{att}}",
         "$, … , $.": r"2 d d_f, d_f, d, P_{\text{ff}}",
