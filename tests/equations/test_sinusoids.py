@@ -96,6 +96,7 @@ test_sentences = sentences(
     numbers={"at most … ,": r"\alpha"},
     loose={"at most … ,": "Three is not meant to come near."},
     equivalent={
+        "at most … ,": {r"strictness: < → \le": "A weaker statement, and true."},
         "For each pair, …": {r"turn difference: \beta-\alpha → \alpha-\beta": EVEN},
         "positions back: …": {
             "turn difference: n-(m-2) → (m-2)-n": "The curve g is the same on both sides."
