@@ -8,11 +8,12 @@ equal may stand for each other. Such a symbol needs other values, or a reason:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from texcheck.chance import LINE, PLAIN, PLUS, Chance, chances, too_few, varied
 from texcheck.nodes import Chain, Index, Node, Number, Symbol, Transpose
 from texcheck.values import Array, Random, is_number
 
@@ -33,16 +34,13 @@ TRIANGLES: dict[str, Callable[[Array], Array]] = {
 }
 # The names of the identity.
 UNITS = {"I", "\\mathbf{I}", "\\delta"}
-# Two numbers are a multiple of each other if their ratio varies by no more than rounding, on so
-# many different numbers at least.
-ALIKE = 1e-9
-FEWEST = 3
-LARGEST = 1e300
 
 SAME = "equal on every input, so that one could be printed for the other; draw them apart"
 
 
-def sameness(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
+def sameness(
+    chains: Sequence[Chain], tables: Sequence[Table], excused: Collection[str] = frozenset()
+) -> Iterator[tuple[str, str]]:
     """The symbols that are too much alike on all inputs, each with what is alike."""
     names = sorted(set[str]().union(*(chain.free_names for chain in chains)))
     values = {name: [table.get(name) for table in tables] for name in names}
@@ -56,7 +54,8 @@ def sameness(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple
                 f"printed in its place; draw {name} too",
             )
     yield from equals(chains, tables)
-    yield from proportions(chains, tables)
+    yield from by_chance(chains, tables, excused)
+    yield from multiples(chains, tables[0], constant & {*excused})
 
 
 def equals(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
@@ -112,6 +111,29 @@ def on_one_input(chains: Sequence[Chain], table: Table) -> Iterator[tuple[str, s
     """The symbols whose values on a single input could hide a misprint, each with the reason."""
     yield from coincidences(chains, [table])
     yield from equals(chains, [table])
+
+
+def multiples(
+    chains: Sequence[Chain], table: Table, constant: set[str]
+) -> Iterator[tuple[str, str]]:
+    """The printed numbers that are a multiple of one that is excused for being always the same."""
+    printed = {
+        part.value
+        for chain in chains
+        for part in chain.walk()
+        if isinstance(part, Number) and isinstance(part.value, int)
+    }
+    for name in sorted(constant):
+        value = table[name]
+        if isinstance(value, complex) or value != round(value) or value < 2:
+            continue
+        for number in sorted(printed):
+            if number > value and number % value == 0:
+                yield (
+                    f"{number}",
+                    f"{number} is printed, and is {number // value:.7g} times {name}, which is "
+                    f"{value:.7g} on every input: the one could stand for the other; draw {name}",
+                )
 
 
 def equates(chain: Chain, name: str, value: int) -> bool:
@@ -184,50 +206,55 @@ def of_one_size(value: Random) -> bool:
     return len({float(size) for one in outcomes for size in np.abs(one).flat}) == 1
 
 
-def proportions(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
-    """Numbers that others give on all inputs: a multiple, a square, a sum, a product of them."""
+def twofold(chains: Sequence[Chain], tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
+    """The numbers that have two values only, and that no text computes."""
     printed = set[str]().union(*(chain.free_names for chain in chains))
-    numbers = varying_numbers(tables)
-    for one, other in itertools.combinations(sorted(printed & {*numbers}), 2):
-        if is_multiple(numbers[one], numbers[other]) and not linked((one, other), chains):
-            factor = numbers[one][0] / numbers[other][0]
-            yield one, f"{one} is {factor:.7g} times {other} on every input; draw them apart"
-    yield from sums(chains, numbers, printed)
-    for one in numbers:
-        for pair in itertools.combinations([name for name in numbers if name != one], 2):
-            # Another name of what a text defines is seen beside the other factor.
-            if not printed.issuperset(pair) and (one not in printed or defined(one, chains)):
-                continue
-            product = [a * b for a, b in zip(numbers[pair[0]], numbers[pair[1]], strict=True)]
-            if np.allclose(product, numbers[one], rtol=ALIKE, atol=0) and not linked(
-                (one, *pair), chains
-            ):
-                yield one, f"{one} is {' times '.join(pair)} on every input; draw them apart"
+    numbers = varied(tables)
+    for name in too_few(numbers):
+        if name in printed and not defined(name, chains):
+            values = " and ".join(f"{value:.7g}" for value in sorted({*numbers[name].tolist()}))
+            yield (
+                name,
+                f"{name} is {values} and nothing else on the inputs, and many expressions have "
+                f"these two values; draw a third value of {name}",
+            )
 
 
-def sums(
-    chains: Sequence[Chain], numbers: Mapping[str, Sequence[float]], printed: set[str]
+def by_chance(
+    chains: Sequence[Chain], tables: Sequence[Table], excused: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Numbers that are another one and a constant, the square of one, or a sum of two."""
-    names = [name for name in sorted(printed & {*numbers}) if len({*numbers[name]}) >= FEWEST]
-    for one, other in itertools.permutations(names, 2):
-        if linked((one, other), chains) or compared(one, other, chains):
-            continue
-        gap = numbers[one][0] - numbers[other][0]
-        if one < other and gap and all_equal(numbers[one], np.add(numbers[other], gap)):
-            yield one, f"{one} is {other} {gap:+.7g} on every input; draw them apart"
-        if all_equal(numbers[one], np.square(numbers[other])):
-            yield one, f"{one} is the square of {other} on every input; draw them apart"
-    for one in names:
-        for pair in itertools.combinations([name for name in names if name != one], 2):
-            total = np.add(numbers[pair[0]], numbers[pair[1]])
-            if all_equal(numbers[one], total) and not linked((one, *pair), chains):
-                yield one, f"{one} is {' plus '.join(pair)} on every input; draw them apart"
+    """Numbers that an expression in others gives on all inputs."""
+    printed = set[str]().union(*(chain.free_names for chain in chains))
+    numbers = varied(tables)
+    found: dict[frozenset[str], list[Chance]] = {}
+    for chance in chances(numbers):
+        names = frozenset((chance.name, *chance.others))
+        if seen_in(chance, printed, chains) and not linked((*names,), chains):
+            found.setdefault(names, []).append(chance)
+    for several in found.values():
+        first = several[0]
+        if {chance.name for chance in several}.isdisjoint(excused):
+            yield (
+                first.name,
+                f"on every input {first}, so that the one could be printed for the other; "
+                "draw them apart",
+            )
 
 
-def all_equal(numbers: Sequence[float], others: Any) -> bool:
-    """Whether numbers are equal up to rounding on all inputs."""
-    return bool(np.allclose(numbers, others, rtol=ALIKE, atol=0))
+def seen_in(chance: Chance, printed: set[str], chains: Sequence[Chain]) -> bool:
+    """Whether a text has the numbers that are alike, so that one could be printed for another."""
+    names = {chance.name, *chance.others}
+    alone = len(names) == 2 and chance.form in (PLUS, LINE)
+    if alone and compared(chance.name, chance.others[0], chains):
+        return False
+    if printed.issuperset(names):
+        return True
+    if chance.template != "{0} {1}" or chance.form != PLAIN:
+        return False
+    # Another name of what a text defines is seen beside the other factor.
+    return printed.issuperset(chance.others) or (
+        chance.name in printed and not defined(chance.name, chains)
+    )
 
 
 def compared(one: str, other: str, chains: Sequence[Chain]) -> bool:
@@ -235,33 +262,24 @@ def compared(one: str, other: str, chains: Sequence[Chain]) -> bool:
     return any(Symbol(one) in chain.sides and Symbol(other) in chain.sides for chain in chains)
 
 
-def varying_numbers(tables: Sequence[Table]) -> dict[str, list[float]]:
-    """The real numbers that inputs vary, without those that are 0 or infinite on some."""
-    found: dict[str, list[float]] = {}
-    for name in sorted(tables[0]):
-        values: list[Any] = [table.get(name) for table in tables]
-        if not all(is_number(value) and not isinstance(value, complex) for value in values):
-            continue
-        if len({*values}) > 1 and all(0 < abs(value) < LARGEST for value in values):
-            found[name] = [float(value) for value in values]
-    return found
-
-
-def is_multiple(numbers: Sequence[float], others: Sequence[float]) -> bool:
-    """Whether the ratio of two numbers that vary is not 1 and the same on all inputs."""
-    ratios = np.divide(numbers, others)
-    same = bool(np.allclose(ratios, ratios[0], rtol=ALIKE, atol=0))
-    return same and len({*numbers}) >= FEWEST and numbers[0] != others[0]
-
-
 def linked(names: tuple[str, ...], chains: Sequence[Chain]) -> bool:
-    """Whether the text itself says what one of some symbols is, by the others."""
+    """Whether the text itself says what one of some symbols is, by the others.
+
+    So it does where it computes each of them, or has an equation in these symbols alone.
+    """
     for chain in chains:
         if not {*chain.relations} & {"=", "approx"}:
             continue
+        for one, other in itertools.pairwise(chain.sides):
+            if (
+                one.free_names
+                and other.free_names
+                and one.free_names | other.free_names == {*names}
+            ):
+                return True
         alone = [name for name in names if Symbol(name) in chain.sides]
         for name in alone:
             others = {*names} - {name}
             if any(side != Symbol(name) and others <= side.free_names for side in chain.sides):
                 return True
-    return False
+    return all(defined(name, chains) for name in names)

@@ -26,10 +26,15 @@ from typing import Any
 
 import numpy as np
 
+from texcheck.chance import chances, too_few, varied
 from texcheck.errors import RefutedError
-from texcheck.trial import Trial, Values, only
+from texcheck.trial import Excluded, Silent, Trial, Values, only
 
 DRAWS = 4
+# At most so many draws are added to tell numbers apart, and no further one after so many that told
+# nothing; half as many where every number has a third value.
+MOST_MORE = 12
+PATIENCE = 6
 
 Binding = Callable[[np.random.Generator], Any]
 
@@ -65,21 +70,49 @@ class Check:
         """
         found: list[Values] = []
         for draw in range(first, first + self.draws):
-            rng = np.random.default_rng([zlib.crc32(self.name.encode()), draw])
-            fresh = rng.bit_generator.state
-            result = self.function(rng)
-            if isinstance(result, Mapping):
-                found.append(result)
-            elif isinstance(result, Sequence) and result:
-                found += result
-            else:
-                raise TypeError(
-                    f"{self.name}: the check must return a dictionary of symbols "
-                    f"or a list of them, got {type(result).__name__}"
-                )
-            if rng.bit_generator.state == fresh:
-                break  # It draws nothing, so that all draws are this one.
-        return self.chosen(found)
+            values, fresh = self.drawn(draw)
+            found += values
+            if fresh:
+                return self.chosen(found)  # It draws nothing, so that all draws are this one.
+        return self.chosen(self.told_apart(found, first + self.draws))
+
+    def drawn(self, draw: int) -> tuple[list[Values], bool]:
+        """What the function returns for one draw, and whether it has drawn nothing."""
+        rng = np.random.default_rng([zlib.crc32(self.name.encode()), draw])
+        fresh = rng.bit_generator.state
+        result = self.function(rng)
+        if isinstance(result, Mapping):
+            found = [result]
+        elif isinstance(result, Sequence) and result:
+            found = [*result]
+        else:
+            raise TypeError(
+                f"{self.name}: the check must return a dictionary of symbols "
+                f"or a list of them, got {type(result).__name__}"
+            )
+        return found, rng.bit_generator.state == fresh
+
+    def told_apart(self, found: list[Values], start: int) -> list[Values]:
+        """The inputs, and those of further draws that tell numbers apart which were alike so far.
+
+        Four draws of small whole numbers are often alike by chance (``texcheck.chance``). Which
+        draws are added does not depend on the text.
+        """
+        left = alike(self.chosen(found))
+        since = 0
+        for draw in range(start, start + MOST_MORE):
+            # A third value of a number is drawn sooner or later; what is alike may always be.
+            patience = PATIENCE if any(isinstance(one, str) for one in left) else PATIENCE // 2
+            if not left or since == patience:
+                break
+            more, _ = self.drawn(draw)
+            now = alike(self.chosen([*found, *more]))
+            since += 1
+            if left - now:
+                found = [*found, *more]
+                left = now
+                since = 0
+        return found
 
     def chosen(self, inputs: list[Values]) -> list[Values]:
         """The inputs with those symbols alone that the display is said to have."""
@@ -105,6 +138,7 @@ class Check:
             remark=self.remark,
             symbols=names_of(self.symbols),
             equivalent=self.equivalent,
+            drawing=True,
         )
 
     def run(self, text: str) -> None:
@@ -114,6 +148,13 @@ class Check:
             place = getattr(text, "place", "")
             name = f"{self.name} ({place})" if place else self.name
             raise RefutedError(f"{name}: {complaint}{trial.drawn(text)}")
+
+
+def alike(inputs: Sequence[Values]) -> set[Any]:
+    """What chance may have made alike: numbers with two values, and those that others give."""
+    telling = [values for values in inputs if not isinstance(values, (Silent, Excluded))]
+    numbers = varied(telling)
+    return {*too_few(numbers), *(chance.key for chance in chances(numbers))}
 
 
 def names_of(symbols: str) -> list[str]:

@@ -7,6 +7,7 @@ the same on every input or two symbols are, or where a condition or a maximum go
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
@@ -23,7 +24,7 @@ from texcheck.check import (
     relations_of,
 )
 from texcheck.decimals import Roundings
-from texcheck.draws import coincidences, sameness
+from texcheck.draws import coincidences, sameness, twofold
 from texcheck.errors import LatexError
 from texcheck.evaluation.memory import Memory
 from texcheck.functions import indifference
@@ -90,7 +91,8 @@ class Trial:
     ``names={1: "S"}`` puts ``S =`` before the first statement (``texcheck.named``).
     ``remark={"the scores": "why"}`` says why words are true that no statement has
     (``texcheck.remarks``). ``symbols``: those that the text must have;
-    ``equivalent``: the misprints that are true as well.
+    ``equivalent``: the misprints that are true as well; ``drawing``: whether
+    a third value can be drawn of a number that has two.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class Trial:
         remark: Mapping[str, str] | None = None,
         symbols: Sequence[str] = (),
         equivalent: Collection[str] = (),
+        drawing: bool = False,
     ) -> None:
         telling = [values for values in inputs if not isinstance(values, (Silent, Excluded))]
         self.tables = [symbol_table(declared_values(values)) for values in telling]
@@ -120,7 +123,10 @@ class Trial:
         self.remark = remark or {}
         self.symbols = symbols
         self.equivalent = equivalent
-        self.fixed = {name if name in WAYS else canonical_name(name) for name in fixed or {}}
+        self.drawing = drawing
+        self.fixed = {
+            name if name in WAYS or name.isdigit() else canonical_name(name) for name in fixed or {}
+        }
         self.printed = {canonical_name(name): name for values in telling for name in values}
         # The input at which a relation fails, and the relation.
         self.failed: tuple[int, Relation] | None = None
@@ -243,7 +249,8 @@ class Trial:
         # A part that words below a brace name follows from the text, which need not print it.
         parts = names_below(text, self.tables[0])
         tables = [without_parts(table, parts) for table in self.tables]
-        for name, what in sameness(chains, tables):
+        found = sameness(chains, tables, self.fixed)
+        for name, what in itertools.chain(found, twofold(chains, tables) if self.drawing else ()):
             if name not in self.fixed:
                 return f'{what}, or say why not: fixed={{"{name}": "why"}}'
         return ""
@@ -381,6 +388,12 @@ def missing_way(call: KnownCall, ways: set[int]) -> str:
     if call.name in ROUNDINGS:
         if not ways & {-1, 1}:
             return f"what \\{call.name} rounds is always a whole number; draw one that is not"
+        if call.name != "round" and 0 not in ways:
+            other = "1 + floor" if call.name == "ceil" else "ceil - 1"
+            return (
+                f"what \\{call.name} rounds is never a whole number, so that {other} gives the "
+                "same; draw one that is"
+            )
         if call.name != "ceil" and 1 not in ways:
             return (
                 f"what \\{call.name} rounds is never nearer to the whole number above it, so that "

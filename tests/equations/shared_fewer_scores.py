@@ -6,7 +6,7 @@ from attention_to_rope import sliding_window_mask
 
 
 def window(rng):
-    N, W = int(rng.integers(7, 12)), int(rng.integers(2, 5))
+    N, W = int(rng.integers(7, 12)), int(rng.integers(2, 6))
     mask = sliding_window_mask(N, window=W).double().numpy()
     return {"N": N, "W": W, "M": mask}
 

@@ -16,8 +16,8 @@ def some_sizes(rng):
     """How many tokens, heads and heads of keys and values, and the width of one: all different."""
     while True:
         N, d_k = sizes(rng, 6, 4)
-        g = int(rng.integers(2, 4))
-        h = g * int(rng.integers(2, 5))
+        g = int(rng.integers(2, 5))
+        h = g * int(rng.integers(2, 12 // g + 1))  # 12 at most
         if len({N, h, g, d_k}) == 4:
             return {"N": N, "h": h, "g": g, "d": h * d_k, "d_k": d_k}
 

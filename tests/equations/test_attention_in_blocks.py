@@ -60,7 +60,10 @@ EMPTY = {
 }
 
 
-@equation("eq-online-merge-proof", first_index=0, equivalent=EMPTY)
+LARGER = {"c": "The sentence before it says that it is the larger of the two maxima."}
+
+
+@equation("eq-online-merge-proof", first_index=0, equivalent=EMPTY, fixed=LARGER)
 def test_online_merge_proof(rng):
     return keys(rng, "s", "a", "N", "c", "c_1", "c_2", r"\ell", r"\ell_1", r"\ell_2")
 

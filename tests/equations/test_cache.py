@@ -26,7 +26,8 @@ def grouped(rng):
     """Layers of the library that share keys and values: what they hold and compute."""
     shape, (B, L), cases = some_sizes(rng), sizes(rng, 6, 3), []
     N, h, d, d_k = (shape[name] for name in ("N", "h", "d", "d_k"))
-    for g, dtype in ((1, torch.float32), (shape["g"], torch.float64), (h, torch.float64)):
+    rounded = ((1, torch.float32), (shape["g"], torch.bfloat16))
+    for g, dtype in (*rounded, (shape["g"], torch.float64), (h, torch.float64)):
         layer = layer_of(rng, h, kv_heads=g, join=False, d=d)
         X, (W_Q, W_K, W_V, _) = rng.normal(size=(N, d)), matrices(layer)
         many = tensor(rng.normal(size=(B, N, d))).to(dtype)
@@ -61,7 +62,7 @@ RATIO = dict.fromkeys(
 test_intensity = equation(
     "eq-intensity", equivalent=RATIO, symbols=r"N, h, g, d_k, T_{\text{cache}}, F_{\text{core}}, w"
 )(of_any_width)
-test_grouped_head = equation("eq-grouped-head", first_index=0)(lambda rng: of_any_width(rng)[1:])
+test_grouped_head = equation("eq-grouped-head", first_index=0)(lambda rng: of_any_width(rng)[2:])
 test_grouped_parameters = equation("eq-grouped-parameters", symbols="g, d, d_k, P")(
     lambda rng: [without(case, "h") for case in grouped(rng)]
 )
@@ -114,4 +115,4 @@ test_sentences = sentences(
     where={"so it keeps them: …": grouped, "the bytes are …": one_token},
     names={"so it keeps them: …": r"\text{bytes}"},
     numbers={"the bytes are …": "2, d_k, w, M / g"},
-)(lambda rng: grouped(rng)[1])
+)(lambda rng: grouped(rng)[2])

@@ -68,10 +68,14 @@ def both(rng):
     return [page(rng, dtype) for dtype in (torch.float32, torch.bfloat16)]
 
 
-test_copy = equation("eq-copy-traffic", symbols=r"B, h, N, d_k, w, T_{\text{copy}}")(both)
+def three(rng):
+    return [*both(rng), page(rng, torch.float64)]
+
+
+test_copy = equation("eq-copy-traffic", symbols=r"B, h, N, d_k, w, T_{\text{copy}}")(three)
 test_intensity = equation(
     "eq-rope-intensity", symbols=r"B, h, N, d_k, w, T_{\text{copy}}, F_{\text{pairs}}"
-)(both)
+)(three)
 ONE_PRODUCT = exchanged(
     "w ↔ N",
     "w ↔ d_k",
@@ -81,25 +85,33 @@ ONE_PRODUCT = exchanged(
 )
 test_published = equation(
     "eq-published-traffic", equivalent=ONE_PRODUCT, symbols=r"B, h, N, d_k, w, T_{\text{pub}}"
-)(both)
+)(three)
+TABLE = {"w": "The table has 4 bytes per number; wider numbers need a wider one."}
 test_per_head = equation(
-    "eq-per-head-traffic", symbols=r"B, h, N, d_k, w, T_{\text{per head}}, T_{\text{copy}}"
+    "eq-per-head-traffic",
+    fixed=TABLE,
+    symbols=r"B, h, N, d_k, w, T_{\text{per head}}, T_{\text{copy}}",
 )(both)
-test_fused = equation("eq-fused-ratio", symbols=r"B, h, N, d_k, w, T_h, T_{\text{copy}}")(both)
-test_grouped = equation("eq-grouped-traffic", symbols="B, h, N, d_k, w, g, T")(both)
-# The others convert bfloat16, which their formulas do not count; three convert float64 too.
+test_fused = equation(
+    "eq-fused-ratio", fixed=TABLE, symbols=r"B, h, N, d_k, w, T_h, T_{\text{copy}}"
+)(both)
+test_grouped = equation("eq-grouped-traffic", fixed=TABLE, symbols="B, h, N, d_k, w, g, T")(both)
+# The others convert bfloat16, which their formulas do not count; one converts float64 too.
+TWO_WIDTHS = {"w": "Numbers of two bytes are converted, which moves more."}
 ONE_WIDTH = {"w": "In every other type of numbers the code moves more, to convert."}
 test_dense = equation(
-    "eq-dense-traffic", symbols=r"B, h, N, d_k, w, T_{\text{dense}}, F_{\text{dense}}"
+    "eq-dense-traffic",
+    fixed=TWO_WIDTHS,
+    symbols=r"B, h, N, d_k, w, T_{\text{dense}}, F_{\text{dense}}",
 )(wide)
 OTHER = exchanged(r"F_{\text{pairs}} ↔ d_k", reason=SOLVED)
 test_dense_operations = equation("eq-dense-flops", equivalent=OTHER)(page)
 test_formula = equation(
-    "eq-formula-traffic", fixed=ONE_WIDTH, symbols=r"B, h, N, d_k, w, T_{\text{rotate}}"
-)(page)
+    "eq-formula-traffic", fixed=TWO_WIDTHS, symbols=r"B, h, N, d_k, w, T_{\text{rotate}}"
+)(wide)
 test_library = equation(
-    "eq-library-traffic", fixed=ONE_WIDTH, symbols=r"B, h, N, d_k, w, T_{\text{half}}"
-)(page)
+    "eq-library-traffic", fixed=TWO_WIDTHS, symbols=r"B, h, N, d_k, w, T_{\text{half}}"
+)(wide)
 test_complex = equation(
     "eq-complex-traffic", fixed=ONE_WIDTH, symbols=r"B, h, N, d_k, w, T_{\text{complex}}"
 )(page)
@@ -113,7 +125,8 @@ test_deeper_sentences = sentences("deeper/traffic")(lambda rng: {})
 def test_least_seconds(rng):
     """Once with more time for the arithmetic, once with more for the bytes."""
     cases = []
-    for operations, traffic in ((1e6, 1e3), (1e3, 1e6)):
+    (much, little), (more, less) = rng.uniform([1e6, 1e3], [9e6, 9e3], size=(2, 2)).tolist()
+    for operations, traffic in ((much, little), (less, more)):
         bandwidth, peak = (float(rate) for rate in rng.uniform(10, 100, size=2))
         gpu = Gpu("any", bandwidth, 1e9, {"bfloat16": peak}, {})
         seconds = least_seconds(gpu, operations=operations, traffic_bytes=traffic)
@@ -139,10 +152,10 @@ def test_training_operations(rng):
 
 @equation("eq-product-intensity", equivalent=exchanged(r"\text{intensity} ↔ w", reason=SOLVED))
 def test_product_intensity(rng):
-    """Operations and bytes that PyTorch counts in a product, in float32 and in bfloat16."""
+    """Operations and bytes that PyTorch counts in a product, in three types of numbers."""
     N, d, d_out = (int(size) for size in rng.integers(3, 30, size=3))
     cases = []
-    for dtype in (torch.float32, torch.bfloat16):
+    for dtype in (torch.float32, torch.bfloat16, torch.float64):
         vectors, matrix = torch.ones(N, d, dtype=dtype), torch.ones(d, d_out, dtype=dtype)
         operations = matrix_operations(lambda v=vectors, m=matrix: v @ m)
         intensity = operations / moved(torch.matmul, vectors, matrix)

@@ -197,11 +197,11 @@ test_sentences = sentences(
     where={
         "fifth order, …": series,
         "the other gives …": series,
-        "as at $, and …": lambda rng: [{"x": 0.0}, {"x": 1.5}],
+        "as at $, and …": lambda rng: [{"x": 0.0}, {"x": 1.5}, {"x": 2.2}],
         "steps increase, so …": between,
         "decreases: at most …": None,
         "second put …": None,
-        "so … , which": lambda rng: [{"x": 0.0}, {"x": 3.0}],
+        "so … , which": lambda rng: [{"x": 0.0}, {"x": 3.0}, {"x": 4.1}],
         "numbers exactly, …": two_numbers,
         "The identity …": two_numbers,
         "which is not 0: …": lambda rng: lowest(),

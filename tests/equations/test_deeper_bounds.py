@@ -38,7 +38,7 @@ ABEL = dict.fromkeys(SHIFTED, ZERO)
 @equation("eq-abel", first_index=0, equivalent=ABEL)
 def test_abel(rng):
     cases = []
-    for d in (D, 2 * D):
+    for d in (D, D + 2, 2 * D):
         values = contents(rng, d)
         r = int(rng.integers(2, 9))
         U, h = sums(values, r)
@@ -85,8 +85,9 @@ def test_trivial_bound(rng):
     same["q"] = same["k"] = 5 * same["q"]
     same["h"] = np.abs(pairs(same["q"])) ** 2
     long_key = {**free, "k": 6 * free["k"], "h": 6 * free["h"]}
+    other = [(contents(rng, D + 2), 4, D + 2)]
     cases = []
-    for values, r, d_k in ((free, 3, D), (long_key, 0, D), (one_pair, 2, 2), (same, 0, D)):
+    for values, r, d_k in ((free, 3, D), (long_key, 0, D), (one_pair, 2, 2), (same, 0, D), *other):
         known = {**only(values, "q", "k", "h", r"\mathbf{R}"), "r": r, "d_k": d_k}
         cases.append(with_score(known, values[r"\theta"]))
     return cases

@@ -26,7 +26,7 @@ EVEN = "The function of the difference is even."
     "eq-digits", equivalent=dict.fromkeys(MORE, ZERO), symbols=r"B, D, \operatorname{digit}, m, j"
 )
 def test_digits(rng):
-    B, count = int(rng.integers(2, 4)), int(rng.integers(3, 5))
+    B, count = int(rng.integers(2, 5)), int(rng.integers(2, 5))
 
     def digit(j, m):
         for _ in range(int(j)):

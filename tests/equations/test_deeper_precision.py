@@ -70,10 +70,10 @@ def test_two_directions(rng):
 
 @equation("eq-distinct-positions", draws=1)
 def test_distinct_positions(rng):
-    """Counted by rounding: bfloat16 keeps 8 binary digits, float16 keeps 11."""
-    types = {8: torch.bfloat16, 11: torch.float16}
+    """Counted by rounding: bfloat16 keeps 8 binary digits, float16 11, and float8_e5m2 keeps 3."""
+    types = {8: torch.bfloat16, 11: torch.float16, 3: torch.float8_e5m2}
     return [
-        {"p": p, "u": u, "D": len(torch.unique(torch.arange(2**u).to(dtype)))}
+        {"p": p, "u": u, "D": len(torch.unique(torch.arange(2**u).to(dtype).float()))}
         for p, dtype in types.items()
         for u in (12, 13, 15)
     ]
@@ -94,13 +94,19 @@ test_sentences = sentences(
 )(bindings)
 
 
-def relative_errors(rng):
+def relative_errors(rng, epsilon, i):
     """Angles whose two roundings err by at most ε: by much, so that each term of the bound counts,
     both at the bound and with opposite signs."""
     found = []
-    for one, two in ((0.3, 0.3), (0.3, 0.2), (0.2, 0.3), (-0.29, 0.17), (0.17, -0.29)):
+    shares = ((1, 1), (1, 0.7), (0.7, 1), (-0.97, 0.57), (0.57, -0.97))
+    for one, two in (epsilon * np.array(both) for both in shares):
         m, theta = int(rng.integers(2, 9)), rng.uniform(1.5, 3)
-        angle = {"m": m, r"\theta": np.array([0.4, theta]), "i": 1, r"\epsilon": 0.3}
+        angle = {
+            "m": m,
+            r"\theta": np.append(np.linspace(0.2, 0.4, i), theta),
+            "i": i,
+            r"\epsilon": epsilon,
+        }
         found.append(angle | {r"\hat{a}": m * theta * (1 + one) * (1 + two)})
     return found
 
@@ -122,4 +128,4 @@ BARS = r"drop absolute value: \lvert\hat{a}-m\theta_i\rvert → (\hat{a}-m\theta
 
 @equation("eq-angle-error", first_index=0, equivalent={BARS: "A weaker bound, and true."})
 def test_angle_error(rng):
-    return [*relative_errors(rng), float32_angles(rng)]
+    return [*relative_errors(rng, 0.3, 1), *relative_errors(rng, 0.17, 2), float32_angles(rng)]

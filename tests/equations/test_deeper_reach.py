@@ -35,7 +35,7 @@ def test_reach_window(rng):
 
 @equation("eq-reach-dilated", first_index=0, draws=2)
 def test_reach_dilated(rng):
-    N, W = 30, int(rng.integers(2, 4))
+    N, W = 30, int(rng.integers(2, 5))
 
     @functools.cache
     def layer(number):
@@ -46,7 +46,7 @@ def test_reach_dilated(rng):
 
 @equation("eq-reach-walk")
 def test_reach_walk(rng):
-    W, L = int(rng.integers(3, 5)), int(rng.integers(2, 5))
+    W, L = int(rng.integers(3, 6)), int(rng.integers(2, 5))
     return {"r": Random(list(range(W)), shape=(L,)), "L": L, "W": W}
 
 

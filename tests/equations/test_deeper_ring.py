@@ -24,7 +24,7 @@ def test_ring_contiguous(rng):
 
 @equation(
     "eq-ring-zigzag",
-    fixed={"C": "All ranks have the same work."},
+    fixed={"C": "All ranks have the same work.", "N": "The sentence before it says a = N / (2P)."},
     equivalent={"index off by one: r → {r+1}": "All ranks have the same work."},
     symbols="r, a, P, N, C",
 )

@@ -65,7 +65,8 @@ def leading_scores(rng, length=N, tied=False):
 
 
 def some_gaps(rng):
-    return [leading_scores(rng), leading_scores(rng, length=2), leading_scores(rng, tied=True)]
+    lengths = [leading_scores(rng, length=length) for length in (N, 2, 4)]
+    return [*lengths, leading_scores(rng, tied=True)]
 
 
 test_rest_ratio = equation("eq-rest-ratio", first_index=0, symbols=r"p, r, N, n, s, \Delta")(

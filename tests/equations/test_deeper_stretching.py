@@ -84,12 +84,20 @@ def bars(inside):
     return {rf"drop absolute value: \lvert {inside}\rvert → ({inside})": WEAKER}
 
 
-@equation("eq-interpolation-bound", first_index=0, equivalent=bars(ERROR))
+@equation(
+    "eq-interpolation-bound",
+    first_index=0,
+    equivalent=bars(ERROR),
+    fixed={"x": "The sentence before it says x = r + u."},
+)
 def test_interpolation_bound(rng):
     pairs = int(rng.integers(4, 9))
     (a, c), theta = rng.normal(size=(2, pairs)), rng.uniform(0.05, 1, size=pairs)
     r, u = int(rng.integers(3, 50)), float(rng.uniform(0.2, 0.8))
-    draws = [(a, c, theta, r, u), (a, c, theta, r, 0.0)]  # at u = 0 both sides are 0
+    draws = [
+        (a, c, theta, r, u),
+        *((a, c, theta, r, end) for end in (0.0, 1.0)),
+    ]  # there both sides are 0
     # A wave with its top between r and r + 1 reaches the bound up to terms of fourth order.
     for u, angle in ((0.5, 0.03), (0.31, 0.03), (0.72, 0.03), (0.5, 1.3)):
         slow = np.full(pairs, angle)
@@ -316,5 +324,8 @@ test_sentences = sentences(
         "score grows by …": two_factors,
         "not affected: …": grown,
     },
-    fixed={"score grows by …": {r"\mu_A": "This is how the sentence chooses the table's factor."}},
+    fixed={
+        "factor on the scores is …": {r"\mu": "It is YaRN's factor."},
+        "score grows by …": {r"\mu_A": "This is how the sentence chooses the table's factor."},
+    },
 )(bindings)

@@ -28,7 +28,13 @@ def test_mha_flops(rng):
     return {**shape, r"F_{\text{core}}": counter.get_total_flops()}
 
 
-@equation("eq-sum-proof", first_index=0)
+WHOLE = dict.fromkeys(
+    (r"drop range: _{l=0}^{hd_k-1} → _{l}", "drop range: _{r=0}^{d_k-1} → _{r}, before H"),
+    "The sum is over the whole of C_m, or of H_j.",
+)
+
+
+@equation("eq-sum-proof", first_index=0, equivalent=WHOLE)
 def test_sum_proof(rng):
     return {**without(layer_values(rng), "d"), "m": range(3), "c": range(3)}
 

@@ -120,7 +120,7 @@ def test_gauge(rng):
 
 @equation("eq-rope-matrix", first_index=0, symbols=r"\mathbf{R}, R, m, \theta, b, d_k, i")
 def test_matrix(rng):
-    return [{**pairs(rng, d_k), "i": range(d_k // 2)} for d_k in (6, 8)]
+    return [{**pairs(rng, d_k), "i": range(d_k // 2)} for d_k in (4, 6, 8)]
 
 
 @equation("eq-rope-forced", equivalent=turned_back("G", kinds=["transpose"]))

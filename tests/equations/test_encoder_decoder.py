@@ -1,5 +1,6 @@
 """The chapter: the displayed equations of the page are executed against the model of its file."""
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -98,16 +99,18 @@ def test_loss(rng):
 
 
 @equation(
-    "eq-causal-output", first_index=0, fixed={"n": "The sum says n ≤ m; the other weights are 0."}
+    "eq-causal-output", first_index=0, fixed={"n": "The sum says n ≤ m; the others have no weight."}
 )
 def test_causal_output(rng):
     d_k, d_v = 3, 2
     q, k, v = (tensor(rng.normal(size=(N, width))) for width in (d_k, d_k, d_v))
     o, A = attention(q, k, v, mask=causal_mask(N), return_weights=True)
     S = library_scores(q, k)
+    # What stands above the diagonal must not count.
+    A = A.numpy() + np.triu(rng.uniform(0.1, 0.9, size=(N, N)), 1)
     # Every n ≤ m is an instance of its own: above the diagonal the printed weight is not defined.
     return [
-        {"o": o.numpy(), "A": A.numpy(), "v": v.numpy(), "S": S, "m": m, "n": range(m + 1)}
+        {"o": o.numpy(), "A": A, "v": v.numpy(), "S": S, "m": m, "n": range(m + 1)}
         for m in range(N)
     ]
 

@@ -100,7 +100,7 @@ def test_swish(rng):
         return silu(torch.tensor(x, dtype=torch.float64), beta).numpy()
 
     given = {r"\operatorname{Swish}": swish, **SIGMOID}
-    return [{"x": x, r"\beta": beta, **given} for x in PLACES for beta in (0.7, 1.9)]
+    return [{"x": x, r"\beta": beta, **given} for x in PLACES for beta in (0.7, 1.9, -1.1)]
 
 
 @equation("eq-gelu-erf", equivalent=every("x"))

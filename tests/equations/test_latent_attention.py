@@ -122,7 +122,7 @@ RATIO = dict.fromkeys(
 def test_latent_intensity(rng):
     """What N more rows cost the library's absorbed form, and the bytes that they take."""
     cases = []
-    for dtype in (torch.float32, torch.float64):
+    for dtype in (torch.bfloat16, torch.float32, torch.float64):
         shape = latent_sizes(rng)
         stored = torch.ones(shape["N"], shape["d_c"] + shape["d_R"], dtype=dtype)
         traffic = {r"T_{\text{latent}}": stored.nbytes, "w": stored.element_size()}

@@ -41,10 +41,13 @@ def layer_with(values):
 
 
 def bilinear_forms(values):
-    """The library's scores of the rows of I with each other, times √d_k: (h, d, d)."""
-    Q, K, _ = handed_over(layer_with(values), np.eye(values["d"]))
+    """The library's scores of the rows of I with each other, times √d_k: (h, d, d).
+
+    Of rows ten times as long, so that a score is no smaller than what its logarithm rounds.
+    """
+    Q, K, _ = handed_over(layer_with(values), 10 * np.eye(values["d"]))
     scores = [library_scores(*pair) for pair in zip(Q, K, strict=True)]
-    return np.sqrt(values["d_k"]) * np.stack(scores)
+    return np.sqrt(values["d_k"]) * np.stack(scores) / 100
 
 
 def through_each_head(values):

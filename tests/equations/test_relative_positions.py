@@ -60,10 +60,12 @@ test_alibi_appended = equation(
 SAME = {r"strictness: < → \le": "At r = n_e both lines give n_e."}
 
 
-@equation("eq-t5-bucket", equivalent=SAME)
+@equation(
+    "eq-t5-bucket", equivalent=SAME, fixed={"n_e": "The sentence before it says n_e = n_b / 2."}
+)
 def test_t5_bucket(rng):
     cases = []
-    for n_b, farthest, exact in ((32, 128, 16), (12, 50, 6)):
+    for n_b, farthest, exact in ((32, 128, 16), (12, 50, 6), (20, 90, 10)):
 
         def bucket(r, n_b=n_b, farthest=farthest):
             options = {"bidirectional": False, "buckets": n_b, "max_distance": farthest}

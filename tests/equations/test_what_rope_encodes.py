@@ -59,7 +59,7 @@ def signs(rng, d=None):
 @equation("eq-equal-mean", names={1: "s"}, first_index=0)
 def test_equal_mean(rng):
     """s is the mean of the scores of a row that the library turns and the row, over all of them."""
-    values = signs(rng)
+    values = signs(rng, int(rng.choice([2, 4, 6])))
     turned = [
         chance * float(turned_row(row, values["r"], values[r"\theta"]) @ row)
         for row, chance in values["q"].joint()

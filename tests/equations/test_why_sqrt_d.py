@@ -138,7 +138,7 @@ def aligned(rng):
 )
 def test_initial_variance(rng):
     # Both matrices are drawn; the tokens are given, with ‖x‖² = d as after a norm layer.
-    return [initial_scores(rng, *sizes) for sizes in ((2, 2), (3, 1))]
+    return [initial_scores(rng, *sizes) for sizes in ((2, 2), (3, 1), (1, 3), (1, 1))]
 
 
 def initial_scores(rng, d, d_k):

@@ -1,7 +1,6 @@
 r"""Checks that can refute: each way in which values could not tell a misprint is seen."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -108,7 +107,9 @@ def test_a_number_varies_over_the_inputs_or_a_reason_is_given():
     text = "y = 2^{-8 j/h}"
     inputs = [{"y": 2 ** (-8 * j / 4), "j": j, "h": 4} for j in (1, 3)]
     assert "h is 4 on every input" in said(text, inputs)
-    assert fate(text, inputs, fixed={"h": "a published number"}) is Fate.SURVIVED
+    # 8 is twice this number, and could be printed as 2 h.
+    assert "8 is printed, and is 2 times h" in said(text, inputs, fixed={"h": "published"})
+    assert fate(text, inputs, fixed={"h": "published", "8": "published too"}) is Fate.SURVIVED
     assert fate(text, [*inputs, {"y": 2.0**-1, "j": 1, "h": 8}]) is Fate.SURVIVED
     # What the text itself says is 4 may be 4.
     assert fate("h = 4", inputs) is Fate.SURVIVED
@@ -158,7 +159,7 @@ def test_roundings_are_told_apart(text, of, below, above):
     apart = [*alike, {"x": above, "y": of(above)}]
     assert fate(text, apart) is Fate.SURVIVED
     changed = [one.text for one in misprints(text) if one.change.startswith("round otherwise")]
-    assert len(changed) == 2
+    assert len(changed) == (2 if of is round else 3)
     assert {fate(one, apart) for one in changed} == {Fate.REFUTED}
 
 
@@ -562,26 +563,26 @@ def test_outcomes_have_different_sizes():
 def test_numbers_are_no_multiples_of_each_other():
     inputs = [{"w": 2 * p, "P": p, "b": b, "t": 3 * p / b} for p, b in ((3, 7), (5, 11), (8, 9))]
     text = r"t = \frac{w + P}{b}"
-    assert "P is 0.5 times w on every input" in said(text, inputs)
+    assert "on every input P = 0.5 w" in said(text, inputs)
     assert fate(text, inputs, fixed={"P": "two bytes each"}) is Fate.SURVIVED
     assert fate("w = 2 P", inputs) is Fate.SURVIVED
-    free = {"w": 4.5, "P": 2.0, "b": 3.0, "t": 6.5 / 3}
+    free = {"w": 9.5, "P": 2.0, "b": 3.0, "t": 11.5 / 3}
     assert fate(text, [*inputs, free]) is Fate.SURVIVED
 
 
 @pytest.mark.parametrize(
     ("of", "what"),
     [
-        (lambda w, b: w + 2, r"P is w \+2 on every input|w is P -2"),
-        (lambda w, b: w**2, "P is the square of w on every input"),
-        (lambda w, b: w + b, "P is b plus w on every input"),
+        (lambda w, b: w + 2, "on every input P = w + 2"),
+        (lambda w, b: w**2, "on every input P = w^2"),
+        (lambda w, b: w + b, "on every input P = b + w"),
     ],
 )
 def test_numbers_are_no_sums_and_squares_of_others(of, what):
     drawn = ((3.0, 7.0), (5.0, 11.5), (8.0, 9.0))
     inputs = [{"w": w, "P": of(w, b), "b": b, "t": of(w, b) * b / w} for w, b in drawn]
     text = r"t = \frac{P b}{w}"
-    assert re.search(what, said(text, inputs))
+    assert what in said(text, inputs)
     assert fate(text, inputs, fixed={"P": "so it is", "b": "so", "w": "so"}) is Fate.SURVIVED
     free = {"w": 4.5, "P": 2.0, "b": 3.0, "t": 6 / 4.5}
     assert fate(text, [*inputs, free]) is Fate.SURVIVED
@@ -590,7 +591,7 @@ def test_numbers_are_no_sums_and_squares_of_others(of, what):
 def test_a_number_is_not_the_product_of_others():
     shapes = [(2, 7, 5), (3, 4, 9), (4, 5, 8)]
     inputs = [{"h": h, "k": k, "d": h * k, "N": N, "F": N * h * k} for h, k, N in shapes]
-    assert "d is h times k on every input" in said("F = N d", inputs)
-    assert "d is h times k on every input" in said("F = N h k", inputs)
+    assert "on every input d = h k" in said("F = N d", inputs)
+    assert "on every input d = h k" in said("F = N h k", inputs)
     assert fate("F = N h k", [{**one, "d": 3.5 + one["N"]} for one in inputs]) is Fate.SURVIVED
     assert fate("d = h k", inputs) is Fate.SURVIVED

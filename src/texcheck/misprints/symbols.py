@@ -109,7 +109,7 @@ def script_changes(
     base = factor.children[0]
     scripts = [child for child in factor.children[1:] if isinstance(child, Tree)]
     if isinstance(base, Token) and base.type == "SYMBOL" and base.value in REDUCTIONS:
-        yield from bound_changes(text, scripts)
+        yield from bound_changes(text, scripts, indices)
         return
     for script in scripts:
         start, end = span(script)
@@ -133,8 +133,44 @@ def script_changes(
         yield Change(start, end, new=text[inner_start:inner_end], kind="drop root")
 
 
-def bound_changes(text: str, scripts: Sequence[Tree[Token]]) -> Iterator[Change]:
-    """The upper bound of a sum one more and one less; digits below change as numbers do."""
+def dropped_range(scripts: Sequence[Tree[Token]], indices: Sequence[str]) -> Iterator[Change]:
+    """A sum over all values of its index, without the condition, or the end that is an index too.
+
+    From 0 to N - 1, over a whole array, says the same as no range.
+    """
+    (start, end) = span(scripts[0])[0], span(scripts[-1])[1]
+    below = [script for script in scripts if script.data == "sub"]
+    tokens = [token for script in below for token in tokens_of(script)]
+    index = next((token for token in tokens if token.type == "SYMBOL"), None)
+    if index is None or not any(token.type == "REL" for token in tokens):
+        return
+    nested = {
+        token.start_pos
+        for script in scripts
+        for inner in script.find_data("sub")
+        if inner is not script
+        for token in tokens_of(inner)
+    }
+    ends = {
+        token.value
+        for script in scripts
+        for token in tokens_of(script)
+        if token.type == "SYMBOL" and token.start_pos not in nested
+    }
+    bounded = len(scripts) == len(below)
+    if bounded or not ends.isdisjoint({*indices} - {index.value}):
+        yield Change(start, end, new=f"_{{{index}}}", kind="drop range")
+
+
+def bound_changes(
+    text: str, scripts: Sequence[Tree[Token]], indices: Sequence[str]
+) -> Iterator[Change]:
+    """A sum without its range, and its upper bound one more and one less.
+
+    Digits below change as numbers do.
+    """
+    if scripts:
+        yield from dropped_range(scripts, indices)
     for script in scripts:
         if script.data == "sup":
             start, end = span(script.children[1])

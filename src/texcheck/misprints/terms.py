@@ -21,6 +21,8 @@ PRINTED = {
     "ceil": ("\\lceil ", " \\rceil"),
     "round": (f"{ROUND}(", ")"),
 }
+# What differs from a rounding at whole numbers alone, or everywhere else.
+SHIFTED = {"floor": ("(\\lceil ", " \\rceil - 1)"), "ceil": ("(\\lfloor ", " \\rfloor + 1)")}
 
 
 def dropped_bars(text: str, bracket: Tree[Token]) -> Iterator[Change]:
@@ -57,6 +59,9 @@ def rounded_otherwise(
     for other, (opening, closing) in PRINTED.items():
         if other != name:
             yield Change(start, end, new=f"{opening}{inner}{closing}", kind="round otherwise")
+    if name in SHIFTED:
+        opening, closing = SHIFTED[name]
+        yield Change(start, end, new=f"{opening}{inner}{closing}", kind="round otherwise")
 
 
 def even_expressions(tree: Tree[Token]) -> Iterator[int]:

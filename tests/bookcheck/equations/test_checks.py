@@ -226,8 +226,8 @@ def test_a_record_is_there_while_its_check_runs_again_and_goes_when_it_fails(tmp
         return {"x": rng.normal(), "f": lambda x: 2 * x}
 
     for _ in range(2):
-        execute(checked(values, draws=2), display("f(x) = 2 x"), tmp_path)
-    assert seen == [set(), set(), {"eq-x"}, {"eq-x"}]
+        execute(checked(values, draws=3), display("f(x) = 2 x"), tmp_path)
+    assert seen == [set()] * 3 + [{"eq-x"}] * 3
     with pytest.raises(RefutedError, match="eq-x: f"):
         execute(checked(values, draws=2), display("f(x) = 3 x"), tmp_path)
     assert read_records(tmp_path) == {}
