@@ -26,7 +26,8 @@ EVEN = "The function of the difference is even."
     "eq-digits", equivalent=dict.fromkeys(MORE, ZERO), symbols=r"B, D, \operatorname{digit}, m, j"
 )
 def test_digits(rng):
-    B, count = int(rng.integers(2, 5)), int(rng.integers(2, 5))
+    B = int(rng.integers(2, 5))
+    count = int(rng.integers(3, 8 - B))
 
     def digit(j, m):
         for _ in range(int(j)):
