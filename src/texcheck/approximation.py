@@ -30,15 +30,16 @@ Shares = Mapping[int, tuple[float, str]]
 HOW = 'approx={{{number}: ({share:.2g}, "why")}}'
 
 
-def require_shares(approx: Any) -> None:
-    """Refuse shares that are not said of a relation with a reason."""
+def require_shares(approx: Any, option: str = "approx", most: float = 1.0) -> None:
+    """Refuse shares that are not said of a relation with a reason, or are too large."""
     said = approx.items() if isinstance(approx, Mapping) else [(None, approx)]
     for number, one in said:
         pair = isinstance(one, tuple) and len(one) == 2
-        if not (isinstance(number, int) and pair and 0 < one[0] < 1 and str(one[1]).strip()):
+        if not (isinstance(number, int) and pair and 0 < one[0] < most and str(one[1]).strip()):
             raise ValueError(
-                "approx says of a relation by which share its sides differ, and why: approx={1: "
-                f'(0.005, "terms of the third order are left out")}}; got {approx!r}'
+                f"{option} says of a relation by which share below {most} its sides differ, and "
+                f'why: {option}={{1: (0.005, "terms of the third order are left out")}}; got '
+                f"{approx!r}"
             )
 
 

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from texcheck.approximation import Shares
 from texcheck.chance import chances, too_few, varied
 from texcheck.errors import RefutedError
 from texcheck.trial import Excluded, Silent, Trial, Values, only
@@ -47,7 +48,7 @@ class Check:
     function: Binding
     options: Mapping[str, Any]
     draws: int = DRAWS
-    loose: Mapping[int, str] = field(default_factory=dict)
+    loose: Shares = field(default_factory=dict)
     somewhere: Mapping[int, str] = field(default_factory=dict)
     equivalent: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
@@ -174,7 +175,7 @@ class Formulas:
         name: str,
         *,
         draws: int = DRAWS,
-        loose: Mapping[int, str] | None = None,
+        loose: Shares | None = None,
         somewhere: Mapping[int, str] | None = None,
         equivalent: Mapping[str, str] | None = None,
         fixed: Mapping[str, str] | None = None,

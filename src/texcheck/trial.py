@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from texcheck.approximation import spare_sampling
+from texcheck.approximation import Shares, require_shares, spare_sampling
 from texcheck.check import (
     Options,
     chains_of,
@@ -42,6 +42,8 @@ from texcheck.vocabulary import EXTREMES, ROUNDINGS
 # one that is said to be loose.
 NEAR = 0.02
 LOOSE = 0.6
+# How much farther than the draws are a bound may be said to be.
+SPARE = 2
 # Arrays with more entries are shown by their shape.
 MOST_SHOWN = 12
 WEAK = ("<=", ">=")
@@ -83,8 +85,9 @@ class Excluded(dict[str, Any]):
 class Trial:
     """Inputs on which one text after another is tried; a misprint is another text.
 
-    ``loose={2: "why"}`` says that the display's second relation is an inequality that is not meant
-    to come near to equality; ``somewhere`` says so of one that does, but not at every index, and
+    ``loose={2: (0.3, "why")}`` says that the display's second relation is an inequality that is
+    not meant to come nearer to equality than by about this share of the larger side;
+    ``somewhere={2: "why"}`` is for one that does, but not at every index, and
     ``fixed={"d": "why"}`` of a symbol that the inputs do not vary, or of an ``abs``, ``max`` or
     ``floor`` that goes one way only, of an equation (``"="``) whose sides are one number, or of an
     index beside whose range the text fails.
@@ -99,7 +102,7 @@ class Trial:
         self,
         inputs: Sequence[Values],
         options: Mapping[str, Any],
-        loose: Mapping[int, str] | None = None,
+        loose: Shares | None = None,
         somewhere: Mapping[int, str] | None = None,
         fixed: Mapping[str, str] | None = None,
         names: Mapping[int, str] | None = None,
@@ -117,6 +120,7 @@ class Trial:
         excluded = [values for values in inputs if isinstance(values, Excluded)]
         self.excluded = [symbol_table(declared_values(values)) for values in excluded]
         self.options = Options(**options)
+        require_shares(loose or {}, "loose", LOOSE)
         self.loose = loose or {}
         self.somewhere = somewhere or {}
         self.names = names or {}
@@ -221,7 +225,7 @@ class Trial:
             if relation.relation == "!=":
                 told = "" if self.excluded else UNEQUAL
             elif number in self.loose:
-                told = loose_weakness(relation.relation, shown)
+                told = loose_weakness(number, relation.relation, shown, self.loose[number][0])
             elif number in self.somewhere:
                 told = sharp or (
                     "" if far_index(shown) else "is near at every index: no somewhere="
@@ -407,17 +411,21 @@ def missing_way(call: KnownCall, ways: set[int]) -> str:
     return ""
 
 
-def loose_weakness(relation: str, seen: Seen) -> str:
-    """What is wrong with a relation that is said to be loose; else empty."""
+def loose_weakness(number: int, relation: str, seen: Seen, share: float) -> str:
+    """What is wrong with a relation that is said to be loose by a share; else empty."""
     if relation not in ORDER:
-        return ""
+        return f"is no inequality; take loose={{{number}: …}} out"
     if seen.slack <= NEAR:
         return "comes near to equality: take it out of loose="
-    if LOOSE < seen.slack < np.inf:
-        return (
-            f"is loose, but does not even come within {LOOSE:.0%} of equality; draw values where "
-            "it does, or print a sharper bound"
-        )
+    comes = f"and the sides come within {seen.slack:.2g} of the larger one"
+    if share < seen.slack < np.inf:
+        nearer = "draw values where they come nearer, or print a sharper bound"
+        if seen.slack > LOOSE:
+            return f"is loose by {share:.2g}, {comes}; {nearer}: more than {LOOSE} is no bound"
+        return f"is loose by {share:.2g}, {comes}; {nearer}, or say a larger share in loose="
+    if share > SPARE * seen.slack:
+        near = max(seen.slack, min(1.5 * seen.slack, LOOSE))
+        return f'may be loose by {share:.2g}, {comes}; say loose={{{number}: ({near:.2g}, "why")}}'
     return ""
 
 
@@ -436,7 +444,7 @@ def one_weakness(relation: str, seen: Seen) -> str:
         return (
             f"does not come nearer to equality than {seen.slack:.0%} of the larger side, so that a "
             f"sharper bound would hold as well; draw values where it comes within {NEAR:.0%}, or "
-            'say why not: loose={number: "why"}'
+            'say by which share, and why: loose={number: (share, "why")}'
         )
     if relation in WEAK and not seen.attained:
         return (

@@ -241,6 +241,8 @@ test_sentences = sentences(
     },
     fixed={"a": "It is the square root of 2/pi.", "x^*": "There is one minimum."},
     loose={
-        "decreases: at most …": "A power of ten is enough beside the bound of the theorem.",
+        "decreases: at most …": {
+            1: (0.4, "A power of ten is enough beside the bound of the theorem.")
+        },
     },
 )(bindings)

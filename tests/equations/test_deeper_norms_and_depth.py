@@ -216,6 +216,8 @@ test_sentences = sentences(
         ),
     },
     loose={
-        "multiplied by …": "Only that the weights start smaller; the display says by how much.",
+        "multiplied by …": {
+            1: (0.41, "Only that the weights start smaller; the display says by how much.")
+        },
     },
 )(page)

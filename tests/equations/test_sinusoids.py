@@ -94,7 +94,7 @@ test_sentences = sentences(
         "at most … ,": up_to_three,
     },
     numbers={"at most … ,": r"\alpha"},
-    loose={"at most … ,": "Three is not meant to come near."},
+    loose={"at most … ,": {1: (0.05, "Three is not meant to come near.")}},
     equivalent={
         "at most … ,": {r"strictness: < → \le": "A weaker statement, and true."},
         "For each pair, …": {r"turn difference: \beta-\alpha → \alpha-\beta": EVEN},

@@ -63,9 +63,35 @@ def test_an_equality_that_is_weakened_is_seen(weaker):
 def test_a_loose_bound_says_why():
     text = r"\lvert \sin x \rvert \le 2 \lvert x \rvert"
     assert "not come nearer to equality than 50%" in said(text)
-    assert fate(text, loose={1: "a rough bound is enough here"}) is Fate.SURVIVED
+    why = "a rough bound is enough here"
+    assert fate(text, loose={1: (0.55, why)}) is Fate.SURVIVED
     sharp = r"\lvert \sin x \rvert \le \lvert x \rvert"
-    assert "take it out of loose=" in said(sharp, loose={1: "a rough bound is enough here"})
+    assert "take it out of loose=" in said(sharp, loose={1: (0.5, why)})
+
+
+def test_a_loose_bound_says_how_near_it_comes():
+    inputs = [{"x": x} for x in (1.1, 1.5, 1.8)]
+    why = "a rough bound is enough here"
+    assert fate("x < 2", inputs, loose={1: (0.15, why)}) is Fate.SURVIVED
+    far = said("x < 2", inputs, loose={1: (0.05, why)})
+    assert "is loose by 0.05, and the sides come within 0.1 of the larger one" in far
+    rough = said("x < 2", inputs, loose={1: (0.25, why)})
+    assert 'say loose={1: (0.15, "why")}' in rough
+    # What would have been near enough to any bound is not any more.
+    assert fate("x < 3", inputs, loose={1: (0.15, why)}) is Fate.REFUTED
+    assert "more than 0.6 is no bound" in said("x < 9", inputs, loose={1: (0.5, why)})
+
+
+def test_only_an_inequality_is_loose():
+    inputs = [{"a": a, "b": b} for a, b in [(1.3, 2.1), (0.4, -0.8)]]
+    said_so = said("a + b = b + a", inputs, loose={1: (0.1, "why")})
+    assert "is no inequality; take loose={1: …} out" in said_so
+
+
+@pytest.mark.parametrize("loose", [{1: "why"}, {1: (0.1, " ")}, {1: (0.7, "why")}, {1: (0, "why")}])
+def test_a_loose_bound_needs_a_share_and_a_reason(loose):
+    with pytest.raises(ValueError, match=r"share below 0\.6 its sides differ"):
+        trial(AND_ZERO, loose=loose)
 
 
 def test_a_bound_is_sharp_at_every_index():
@@ -166,7 +192,8 @@ def test_roundings_are_told_apart(text, of, below, above):
 def test_what_differs_is_tried_where_it_is_excluded():
     inputs = [{"x": 0.1}, {"x": 0.12}]
     assert "nearly any other text" in said(r"\sin x \ne x", inputs)
-    assert "nearly any other text" in said(r"\sin x \ne x", inputs, loose={1: "the next term"})
+    loose = {1: (0.1, "the next term")}
+    assert "nearly any other text" in said(r"\sin x \ne x", inputs, loose=loose)
     inputs.append(Excluded({"x": 0.0}))
     assert fate(r"\sin x \ne x", inputs) is Fate.SURVIVED
     assert "holds for values that it should exclude" in said(r"\cos x \ne x", inputs)

@@ -50,7 +50,7 @@ def equation(
     *,
     draws: int = DRAWS,
     vectors: str = "row",
-    loose: Mapping[int, str] | None = None,
+    loose: Shares | None = None,
     somewhere: Mapping[int, str] | None = None,
     equivalent: Mapping[str, str] | None = None,
     fixed: Mapping[str, str] | None = None,
@@ -64,9 +64,10 @@ def equation(
 
     The book's vectors are rows; a formula quoted with columns says ``vectors="column"``. An
     inequality must come near to equality on some input; where it is not meant to, ``loose={2:
-    "why"}`` says it of the display's second relation, and ``somewhere`` of one that comes near, but
-    not at every index. ``fixed`` says why a symbol is the same on all draws. ``equivalent`` names
-    misprints that are true as well. ``names={1: "S_{mn}"}`` says what the display's first
+    (0.3, "why")}`` says of the display's second relation how near it comes, as a share of the
+    larger side, and ``somewhere={2: "why"}`` is for one that comes near, but not at every index.
+    ``fixed`` says why a symbol is the same on all draws. ``equivalent`` names misprints that are
+    true as well. ``names={1: "S_{mn}"}`` says what the display's first
     statement is about, where the page says it in words: it is executed as ``S_{mn} = …``, with S
     from the library. ``remark={"the scores": "why"}`` says why words are true that no statement
     has, where no value of the check is named by them, and ``identity={1: "why"}`` why a statement
@@ -100,7 +101,7 @@ def sentences(
     page: str,
     *,
     where: Mapping[str, Binding | None] | None = None,
-    loose: Mapping[str, str] | None = None,
+    loose: Mapping[str, Shares] | None = None,
     equivalent: Mapping[str, Mapping[str, str]] | None = None,
     fixed: Mapping[str, str | Mapping[str, str]] | None = None,
     approx: Mapping[str, Shares] | None = None,

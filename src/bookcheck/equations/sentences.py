@@ -46,8 +46,6 @@ from texcheck.approximation import Shares
 from texcheck.formulas import Binding, Check, names_of
 
 DRAWS = 4
-# Every relation of a formula in a sentence that is said to be loose.
-LOOSE = dict.fromkeys(range(1, 9), "loose")
 # The options of a page that decide how an expression is read.
 READING = ("first_index", "vectors", "broadcast")
 SYMBOL = re.compile(r"\\?[A-Za-z]+(?:_(?:\w|\{\\?\w+(?:\{\w+\})?\}))?'*")
@@ -61,7 +59,7 @@ class Page:
     bindings: Binding
     options: Mapping[str, Any]
     where: Mapping[str, Binding | None]
-    loose: Mapping[str, str]
+    loose: Mapping[str, Shares]
     equivalent: Mapping[str, Mapping[str, str]]
     fixed: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
     approx: Mapping[str, Shares] = field(default_factory=dict)
@@ -127,7 +125,7 @@ class Page:
                     functools.partial(self.inputs, named, list(given)),
                     self.reading(formula),
                     DRAWS,
-                    LOOSE if matching(self.loose, formula) else {},
+                    matching(self.loose, formula) or {},
                     equivalent=matching(self.equivalent, formula) or {},
                     fixed=self.fixed_at(formula),
                     names={1: name} if name else {},
