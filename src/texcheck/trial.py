@@ -35,6 +35,7 @@ from texcheck.reading.statements import conditions_of, read_display
 from texcheck.relation import ORDER, Relation, Seen, levelled
 from texcheck.relation import shown as shown_value
 from texcheck.remarks import equations_of, names_below, unsaid
+from texcheck.sharpness import blunt_number
 from texcheck.values import Depends, declared_values, is_number
 from texcheck.vocabulary import EXTREMES, ROUNDINGS
 
@@ -169,7 +170,14 @@ class Trial:
             or self.remarked(text)
             or self.unprinted(text)
             or free_decimal(text, self.tables, self.options, self.memories, self.equivalent)
+            or self.blunt(found, seen, text)
         )
+
+    def blunt(self, relations: Sequence[Relation], seen: Sequence[Seen], text: str) -> str:
+        """Which number of a bound could be sharper; else empty."""
+        if not any(relation.relation in ORDER for relation in relations):
+            return ""
+        return blunt_number(text, self.tables, self.options, self.memories, seen, self.equivalent)
 
     def drawn(self, text: str) -> str:
         """At which input the relation failed, and with which values; empty where none failed."""

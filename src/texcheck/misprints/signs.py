@@ -57,12 +57,21 @@ def token_changes(text: str, tokens: Sequence[Token]) -> Iterator[Change]:
 
 
 def other_last_digits(text: str, chain: Tree[Token]) -> Iterator[Change]:
-    """The last digit of a decimal one higher and one lower, where ``\\approx`` may round it."""
-    if not any(sign == "approx" for sign in chain.children[1::2]):
+    """The last digit of a decimal one higher and one lower, where ``\\approx`` may round it.
+
+    In a bound, whole numbers as well; ``- 1`` that becomes ``- 0`` is another misprint.
+    """
+    signs = chain.children[1::2]
+    bound = any(printed_part(text, sign) in STRICTNESS for sign in signs)
+    if not bound and not any(sign == "approx" for sign in signs):
         return
     for token in tokens_of(chain):
         start, end = span(token)
-        found = PRINTED.fullmatch(text[start:end])
+        printed = text[start:end]
+        found = PRINTED.fullmatch(printed)
+        alone = printed == "1" and text[:start].rstrip()[-1:] in ("+", "-")
+        if bound and token.type == "NUMBER" and printed.isdigit() and int(printed) and not alone:
+            yield Change(start, end, new=braced(str(int(printed) - 1)), kind="off by one")
         if token.type == "NUMBER" and found:
             decimal = Decimal(start, 0.0, 1.0, found[0])
             for new in (decimal.moved(1), decimal.moved(-1)):
