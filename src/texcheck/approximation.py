@@ -20,7 +20,8 @@ PRINTED_NUMBER = re.compile(
     r"[+-]?(?P<whole>\d+(?:(?:\{,\}|,|\\,)\d{3})*)(?:\.(?P<decimals>\d+))?"
     r"(?:\\(?:cdot|times)10\^(?:\{(?P<power>[+-]?\d+)\}|(?P<digit>\d)))?"
 )
-# Zeros that end a whole number may only say how large it is, as long as it is as near as this.
+# Zeros that end a whole number may only say how large it is, as long as it is as near as this, and
+# where a decimal could be printed instead: 61000 is 6.1 times a power of ten, and 1000 is none.
 ZEROS = 0.02
 # How much more room than the values need ``approx`` may give two expressions.
 SPARE = 2
@@ -49,10 +50,11 @@ def shares_of(texts: Sequence[str]) -> Shares:
     return {int(number): (float(share), "as the call says") for number, share in pairs}
 
 
-def printed_units(text: str) -> tuple[float, float] | None:
+def printed_units(text: str, said: bool = False) -> tuple[float, float] | None:
     """The units of the last printed digit and of the last that is not a zero of a whole number.
 
-    Such zeros may be there only to say how large the number is. None where the text is no number.
+    Such zeros may be there only to say how large the number is: where two digits or more stand
+    before them, or the check has said so. None where the text is no number.
     """
     match = PRINTED_NUMBER.fullmatch(re.sub(r"\s+|\\[;:!]", "", text))
     if match is None:
@@ -60,20 +62,25 @@ def printed_units(text: str) -> tuple[float, float] | None:
     whole = re.sub(r"\D", "", match["whole"])
     decimals = len(match["decimals"] or "")
     zeros = 0 if decimals else len(whole) - len(whole.rstrip("0"))
+    if not (said or len(whole.lstrip("0")) - zeros > 1):
+        zeros = 0
     power = int(match["power"] or match["digit"] or 0)
     return 10.0 ** (power - decimals), 10.0 ** (power - decimals + zeros)
 
 
-def rounds_to(a: Array, b: Array, texts: tuple[str, str], share: float) -> bool:
-    """Whether two sides, one of which is a printed number, are as near as its last digit says."""
+def rounds_to(a: Array, b: Array, texts: tuple[str, str], share: float = 0.0) -> bool:
+    """Whether two sides, one of which is a printed number, are as near as its last digit says.
+
+    ``share``: what the check says of it.
+    """
     gap = np.abs(a - b)
     size = np.maximum(np.abs(a), np.abs(b))
     if not np.all(np.isfinite(gap)):
         return bool(np.array_equal(a, b))
-    units = [found for text in texts if (found := printed_units(text)) is not None]
+    units = [found for text in texts if (found := printed_units(text, share > 0)) is not None]
     finest = max(last_digit for last_digit, _ in units)
     coarsest = max(last_telling for _, last_telling in units)
-    room = np.maximum(finest / 2, np.minimum(coarsest / 2, share * size))
+    room = np.maximum(finest / 2, np.minimum(coarsest / 2, max(ZEROS, share) * size))
     return bool(np.all(gap <= room + 1e-12 * size))
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from texcheck.approximation import (
     HOW,
-    ZEROS,
     Shares,
     better,
     is_printed,
@@ -313,10 +312,10 @@ class Comparison:
         share, _ = self.approx.get(number, (0.0, ""))
         differs = share_between(*sides)
         if is_printed(texts):
-            found.holds = rounds_to(*sides, texts, ZEROS)
+            found.holds = rounds_to(*sides, texts)
             found.needed = not found.holds
             if share and found.needed:
-                found.holds = rounds_to(*sides, texts, max(ZEROS, share))
+                found.holds = rounds_to(*sides, texts, share)
                 found.share = differs
             found.note = "" if found.holds else better(texts, sides)
             return

@@ -152,6 +152,25 @@ def test_zeros_that_end_a_number_say_how_near_they_are():
     assert not check(text, {}, approx={1: (0.3, "a power of ten")})[0].holds
 
 
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        (r"61234 \approx 61000", True),
+        (r"61234 \approx 61{,}000", True),
+        (r"61234 \approx 61200", True),
+        (r"61234 \approx 62000", False),
+        (r"1015 \approx 1000", False),
+        (r"\sqrt{1000800} \approx 1000", True),
+        (r"1015 \approx 1.0 \cdot 10^3", True),
+        (r"1015 \approx 1020", True),
+        (r"299792458 \approx 300{,}000{,}000", False),
+        (r"299792458 \approx 3.0 \cdot 10^8", True),
+    ],
+)
+def test_zeros_behind_a_single_digit_are_printed_digits(text, holds):
+    assert check(text, {})[0].holds is holds
+
+
 def test_one_draw_of_several_needs_not_tell_all():
     fixed = {"approx": "one draw of several"}
     approx = {1: (0.02, "the third order is left out")}
