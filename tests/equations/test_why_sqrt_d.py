@@ -135,10 +135,11 @@ def aligned(rng):
         ("exchange name: m → n", "exchange name: n → m"),
         "The score of a token with itself has the same variance.",
     ),
+    identity={1: "d_k may have any value: it cancels, which is what the display shows."},
 )
 def test_initial_variance(rng):
     # Both matrices are drawn; the tokens are given, with ‖x‖² = d as after a norm layer.
-    return [initial_scores(rng, *sizes) for sizes in ((2, 2), (3, 1), (1, 3), (1, 1))]
+    return [initial_scores(rng, *sizes) for sizes in ((2, 2), (3, 1), (1, 3), (2, 1))]
 
 
 def initial_scores(rng, d, d_k):
