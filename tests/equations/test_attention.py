@@ -164,6 +164,7 @@ test_sentences = sentences(
         "for example …": of_the_quiz,
         "block of 2017 has …": block_of_2017,
         "parts are equal at …": block_of_2017,
+        "that is, at …": block_of_2017,
         "Doubling gives …": doubled,
     },
     numbers={"for example …": "0.4, v_0, 0.5, v_1, 0.1, v_2, o"},

@@ -326,6 +326,7 @@ test_sentences = sentences(
     first_index=0,
     where={
         "then … :": powers_of_one_map,
+        "by the theorem … with": powers_of_one_map,
         "reflection and …": reflection,
         "Then … ,": powers_of_one_map,
         "step by step …": contents_changed_once,

@@ -194,6 +194,7 @@ def example(rng):
         "Let … , where": in_the_plane,
         "for all pairs, and …": None,
         "the matrix … is": projections,
+        "For which …": projections,
         "So let …": in_the_plane,
         "in each term …": None,
         "Let … , $ and $": example,

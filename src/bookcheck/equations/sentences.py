@@ -142,8 +142,7 @@ class Page:
     ) -> Iterator[tuple[InlineFormula, Sequence[str]]]:
         """Each formula once for each of its places that has values or numbers of its own.
 
-        A place without such values has those of the first place of the same formula, as it has its
-        excuses.
+        Places without any have the page's values, so one of them stands for all.
         """
         own = [*self.where, *self.numbers, *self.names]
         found: dict[str, dict[tuple[str, ...], InlineFormula]] = {}
@@ -151,8 +150,6 @@ class Page:
             named = tuple(dict.fromkeys(place for place in own if stands_at(place, formula)))
             found.setdefault(formula.text, {}).setdefault(named, formula)
         for places in found.values():
-            if len(places) > 1:
-                places.pop((), None)
             for named, formula in places.items():
                 yield formula, [place for place in named if place in self.where]
 

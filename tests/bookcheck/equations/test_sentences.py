@@ -155,6 +155,13 @@ def test_values_are_bound_by_the_place_and_survive_a_misprint():
     assert "a = b / 3 fails" in problem
 
 
+def test_a_place_without_values_of_its_own_has_those_of_the_page():
+    text = formulas("It is half of it, $a = b / 2$. Here too $a = b / 2$.")
+    others = {"a": 3.0, "b": 5.0}
+    (problem,) = page(lambda rng: others, where={"is half of it, …": half}).problems(text)
+    assert "Here too … .” $a = b / 2$: a = b / 2 fails" in problem
+
+
 def test_what_has_values_at_its_place_has_no_reason(listed):
     (formula,) = formulas("They form a matrix, with $J = p$.")
     known = page(lambda rng: {"J": 2.0, "p": 3.0}, where={"matrix, with …": None})
@@ -235,11 +242,13 @@ def test_formulas_and_captions_are_found(tmp_path):
 def test_a_relation_is_executed_at_each_place_with_values_of_its_own():
     text = formulas("So $a = b$ at first. And $a = b$ then. Also $a = b$ at last.")
     where = {"So …": lambda rng: {"a": 2, "b": 2}, "And …": lambda rng: {"a": 2, "b": 3}}
-    known = page(lambda rng: {}, where=where, fixed={"a": "an example", "b": "an example"})
-    # The last place has the values of the first one.
+    same = {"a": 4, "b": 4}
+    known = page(lambda rng: same, where=where, fixed={"a": "an example", "b": "an example"})
+    # The last place has the page's values.
     assert [formula.context for formula, _ in known.checks(text)] == [
         "So … at first.",
         "And … then.",
+        "Also … at last.",
     ]
     (problem,) = known.problems(text)
     assert "“And … then.” $a = b$: a = b fails" in problem
