@@ -66,7 +66,7 @@ COMMANDS = {
 
 PIECE = re.compile(
     r"(?P<space>\s+|~)"
-    r"|(?P<number>[0-9]+(?:(?:\{,\}|\\,)[0-9]{3})*(?:\.[0-9]+)?(?:[eE][0-9]+)?)"
+    r"|(?P<number>[0-9]+(?:(?:\{,\}|\\,)[0-9]{3})*(?:\.[0-9]+)?)"
     r"|(?P<command>\\(?:[A-Za-z]+|.))"
     r"|(?P<letter>[A-Za-z])"
     r"|(?P<other>.)",
@@ -82,8 +82,8 @@ EMPTY_CELL = "a cell of this matrix is empty; print 0, or what it holds"
 MATRICES = {"BEGINMATRIX"}
 # Signs that join what stands on both sides of them.
 SIGNS = {"+", "-", UNICODE_MINUS, "/"}
-# What a programmer writes for a power of ten, and what could be a sum: 1e-3.
-EXPONENT = re.compile(r"[eE][-+][0-9]")
+# What a programmer writes for a power of ten, and what is printed as a product: 1e4, 1e-3.
+EXPONENT = re.compile(r"[eE][-+]?[0-9]")
 SPREADSHEET = re.compile(
     r"(?<=\.[0-9])E[-+][0-9]{2}(?![0-9])|(?<=\.[0-9]{2})E[-+][0-9]{2}(?![0-9])"
 )
@@ -228,7 +228,7 @@ class Lexer:
     def number(self, piece: str, position: int) -> None:
         """Read a number."""
         spreadsheet = SPREADSHEET.match(self.text, self.place)
-        if spreadsheet and "e" not in piece.lower():
+        if spreadsheet:
             # Nobody prints 1.97E+14 for a product and a sum: programs write numbers so.
             self.place = spreadsheet.end()
             piece += spreadsheet.group().replace("+", "")

@@ -55,7 +55,7 @@ HOLDS = [
     (r"\frac{d}{db} b^3 = 3 b^2", {}),
     # counting
     (r"\binom{n}{2} = \frac{n!}{2!(n-2)!} = 6 = {n \choose 2}, \quad 0! = 1", {}),
-    (r"\log_2 8 = 3, \quad \sqrt[3]{27} = 3, \quad 2.5e3 = 50^2", {}),
+    (r"\log_2 8 = 3, \quad \sqrt[3]{27} = 3", {}),
     # sets and conditions
     (r"a \in [-2, 0), \quad a \notin (-2, 0], \quad b \in \{2, 5\}, \quad b \not= 4", {}),
     (r"p = \begin{cases} 1 & a \in [0, 1], \\ 0 & a \not\in [0, 1]. \end{cases}", {"p": 0}),
@@ -116,6 +116,7 @@ REFUSED = [
     (r"P(X = 1 \mid a) = 1", "of what event"),
     (r"\textrm{a sentence, with commas} = 1", "not a word that can be checked"),
     (r"a = 2E+14", "times e"),
+    (r"a = 1e4", r"write 1 \\cdot 10\^"),
 ]
 
 
