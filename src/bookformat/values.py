@@ -10,8 +10,10 @@ the word that scales it: {value}`2.7 GB = cache_bytes`, {value}`1.3 million = pa
 {value}`3.4 ms = seconds`, {value}`12 % = share`. The expression then gives bytes, parameters,
 seconds or a share.
 
-The names in `OFFERED` need no import: numbers that others have published, sizes of models, and
-models with a property, which sentences about several models count.
+The names in `OFFERED` need no import: numbers that others have published, sizes of models, what
+follows from them in bytes, parameters and operations, rates of GPUs, and models with a property,
+which sentences about several models count. An expression that names nothing is true of itself and
+is refused, see `bookcheck.named`.
 """
 
 import math
@@ -26,6 +28,11 @@ OFFERED = {
     "read_model": "bookkit.models",
     "models_that": "bookkit.models",
     "how_many": "bookkit.models",
+    "read_gpu": "bookkit.seconds",
+    "cache_bytes": "bookkit.seconds",
+    "weights_bytes": "bookkit.seconds",
+    "decoder_parameters": "bookkit.seconds",
+    "causal_attention_operations": "bookkit.seconds",
 }
 VALUE = re.compile(r"\{value\}`([^`]+)`")
 # Not by the parser of MyST: every kernel's process would import it.
