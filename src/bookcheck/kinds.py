@@ -173,10 +173,13 @@ def wrong_kind(value: Value, kinds: Kinds) -> str | None:
     """What is wrong with the unit of a value whose expression says another kind."""
     quantity = QUANTITY.fullmatch(value.printed)
     unit = quantity["unit"] if quantity else None
-    if unit is None or KIND_OF[unit] == "a count":
+    if unit is None:
         return None
     found = kinds.kind(value.expression)
     if found is None or NAMES[found] == KIND_OF[unit]:
+        return None
+    # Operations are also counted, in millions; one letter for a billion could be that of bytes.
+    if KIND_OF[unit] == "a count" and len(unit) > 1:
         return None
     return (
         f"{{value}}`{line_of(value)}`: {unit} is {KIND_OF[unit]}, and the names in the expression "

@@ -62,7 +62,7 @@ def test_names_say_the_kind_of_an_expression(expression, kind):
     [
         ("989 TFLOP/s = gpu.peak()", ["989 TB/s", "989 TFLOP", "989 TB", "989 times"]),
         ("4.5 s = reading", ["4.5 bytes", "4.5 times", "4.5 radians", "4.5 °C"]),
-        ("2.68 GB = moved", ["2.68 GB/s", "2.68 GFLOP"]),
+        ("2.68 GB = moved", ["2.68 GB/s", "2.68 GFLOP", "2.68 B"]),
     ],
 )
 def test_a_unit_of_another_kind_is_told(right, wrong):

@@ -92,10 +92,11 @@ def test_bilinear(rng):
 )
 def test_bilinear_rank(rng):
     values = page(rng)
-    # A projection that uses one direction twice: the rank is below the bound.
-    repeated = values["W^Q"].copy()
+    # Projections that use one direction twice, or alone: the rank is below the bound, or far below.
+    repeated, alone = values["W^Q"].copy(), values["W^Q"].copy()
     repeated[..., -1] = repeated[..., 0]
-    return [values, {**values, "W^Q": repeated}]
+    alone[...] = alone[..., :1]
+    return [values, {**values, "W^Q": repeated}, {**values, "W^Q": alone}]
 
 
 @equation("eq-one-direction", first_index=0)

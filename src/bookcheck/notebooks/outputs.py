@@ -23,6 +23,8 @@ _NUMBER = re.compile(
     r"(?<![\w.#])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?![\w.])|#[0-9a-fA-F]{6}\b"
 )
 _WHOLE = re.compile(r"[-+]?\d+")
+# The labels of a drawing, and the text that stands for it.
+_SAID = re.compile(r'(?<=>)[^<>]*\w[^<>]*(?=<)|(?<=aria-label=")[^"]*')
 _EMBEDDED_IMAGE = re.compile(r"data:image/png;base64,\s*([A-Za-z0-9+/=\s]+)")
 
 
@@ -38,7 +40,7 @@ def difference(
         return f"{names[0]} is stored, the cell now gives {names[1]}"
     for name in old:
         if "svg" in name:
-            problem = drawing_difference(old[name], new[name])
+            problem = drawing_difference(old[name], new[name], relative)
         else:
             problem = text_difference(old[name], new[name], relative)
         if problem:
@@ -91,10 +93,11 @@ def _close(old: str, new: str, relative: float, absolute: float) -> bool:
     return abs(float(old) - float(new)) <= absolute + relative * abs(float(old))
 
 
-def drawing_difference(old: str, new: str) -> str | None:
-    """Compare two SVG figures: same elements and words, coordinates and colours nearly the same."""
+def drawing_difference(old: str, new: str, relative: float = RELATIVE) -> str | None:
+    """Compare two SVG figures: what they say as printed texts are, what they draw nearly."""
     one, other = (_EMBEDDED_IMAGE.sub("image", text) for text in (old, new))
-    problem = text_difference(one, other, RELATIVE, DRAWING)
+    said = ("\n".join(_SAID.findall(text)) for text in (one, other))
+    problem = text_difference(*said, relative) or text_difference(one, other, RELATIVE, DRAWING)
     images = [_EMBEDDED_IMAGE.findall(text) for text in (old, new)]
     if problem is None and any(map(_pixels_changed, *images)):
         problem = "the pixels of a picture in it changed"

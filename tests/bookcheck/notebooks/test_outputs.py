@@ -80,6 +80,12 @@ def test_a_figure_whose_curve_moved_is_caught():
     assert "is stored" in drawing_difference(curve(4.0), curve(4.2))
 
 
+@pytest.mark.parametrize("said", ["<text>GeGLU {}</text>", '<svg aria-label="ALiBi {}"></svg>'])
+def test_what_a_figure_says_is_compared_as_text(said):
+    assert drawing_difference(said.format(1.63), said.format(1.63)) is None
+    assert "1.63 is stored" in drawing_difference(said.format(1.63), said.format(1.68))
+
+
 def test_a_figure_with_embedded_pixels_is_decoded():
     def picture(value):
         drawing, axes = figure(3, 2)
