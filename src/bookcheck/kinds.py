@@ -40,8 +40,6 @@ WORDS: tuple[tuple[str, Kind], ...] = (
 # Other quotients, and names of the size of a unit, GB = 1e9, say nothing.
 SILENT = re.compile(r"(?<![a-z])per(?![a-z])|^[A-Z]B$|^[A-Z]iB$|^MS$")
 SAYING = [(re.compile(rf"(?<![a-z])(?:{words})(?![a-z])"), kind) for words, kind in WORDS]
-
-
 # Of units with a kind, not of counts such as B.
 OF_A_KIND = [unit for unit, kind in KIND_OF.items() if kind in KINDS]
 UNIT_BEHIND = re.compile(
@@ -153,20 +151,26 @@ class Kinds:
 
     def of_operation(self, node: ast.BinOp) -> Kind | None:
         """The kind of a sum, a product or a quotient; a factor that says nothing counts."""
-        left, right = self.of(node.left), self.of(node.right)
+        left = self.of(node.left)
+        right = self.of(node.right)
         if isinstance(node.op, (ast.Add, ast.Sub)):
             return left or right
         product = isinstance(node.op, ast.Mult)
         if not product and not isinstance(node.op, (ast.Div, ast.FloorDiv)):
             return None
         # What multiplies and says nothing is a number of things; what is divided may be anything.
-        if product and {left, right} & {None, NOTHING} == {left, right}:
+        if product and all(kind in (None, NOTHING) for kind in (left, right)):
             return left if left == right else None
         if not product and None in (left, right):
             return None
-        pairs = zip(left or NOTHING, right or NOTHING, strict=True)
-        a, b, c = (one + other if product else one - other for one, other in pairs)
-        return (a, b, c)
+        sign = 1 if product else -1
+        of_bytes, of_operations, of_seconds = left or NOTHING
+        by_bytes, by_operations, by_seconds = right or NOTHING
+        return (
+            of_bytes + sign * by_bytes,
+            of_operations + sign * by_operations,
+            of_seconds + sign * by_seconds,
+        )
 
 
 def wrong_kind(value: Value, kinds: Kinds) -> str | None:

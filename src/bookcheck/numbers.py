@@ -604,7 +604,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "interactive figure like widgets/rotation; data are named like bookkit/models, and "
             "other files like rope_doctor/report.py, book.css or _toc.yml"
         )
-    table, relations = dict(listed()), inline_relations()
+    table = dict(listed())
+    relations = inline_relations()
     told: list[str] = []
     written: list[str] = []
     for page in options.pages or files:

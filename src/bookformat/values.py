@@ -223,7 +223,8 @@ def line_of(value: Value) -> str:
 def values_in(text: str) -> list[Value]:
     """The values of a text, in order, with what the words around them say of their rounding."""
     found: list[Value] = []
-    between = listed = False
+    between = False
+    listed = False
     end = 0
     for role in VALUE.finditer(text):
         value = parse_value(role[1])

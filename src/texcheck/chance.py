@@ -53,6 +53,7 @@ SINGLES: tuple[tuple[str, One, tuple[str, ...]], ...] = (
     ("{0} ({0} + 1)", lambda x: x * (x + 1), (PLAIN, TIMES)),
     ("{0} ({0} - 1)", lambda x: x * (x - 1), (PLAIN, TIMES)),
     ("\\log {0}", np.log, (TIMES, LINE)),
+    # Never told itself: where the half is whole, its roundings below are the same again.
     ("{0} / 2", lambda x: x / 2, ()),
     ("|{0}|", np.abs, (PLAIN,)),
     ("\\lfloor {0} \\rfloor", np.floor, (PLAIN,)),
@@ -146,7 +147,8 @@ def singles(names: Sequence[str], numbers: Mapping[str, Array]) -> Iterator[Cand
 def pairs(names: Sequence[str], numbers: Mapping[str, Array]) -> Iterator[Candidate]:
     """The expressions in two numbers."""
     for both in itertools.combinations(names, 2):
-        one, other = numbers[both[0]], numbers[both[1]]
+        one = numbers[both[0]]
+        other = numbers[both[1]]
         for template, function, forms in PAIRS:
             values = function(one, other)
             # A maximum that is always the same one of the two says nothing of the other.
@@ -187,7 +189,8 @@ def fits(form: str, targets: Array, values: Array) -> tuple[Array, Array]:
     elif form in (PLUS, LINE):
         room = room + CANCELLED * (np.abs(given) + np.abs(targets[..., :1]))
         if form == LINE:
-            low, high = given.argmin(-1)[..., None], given.argmax(-1)[..., None]
+            low = given.argmin(-1)[..., None]
+            high = given.argmax(-1)[..., None]
             goals = np.broadcast_to(targets, given.shape)
             rise = np.take_along_axis(goals, high, -1) - np.take_along_axis(goals, low, -1)
             run = np.take_along_axis(given, high, -1) - np.take_along_axis(given, low, -1)

@@ -13,7 +13,7 @@ import numpy as np
 from texcheck.anew import is_index, other_values, size_of, undrawable
 from texcheck.approximation import Shares, require_shares, spare_share
 from texcheck.comparison import Comparison
-from texcheck.decimals import Roundings, beside_nearness, decimals_in
+from texcheck.decimals import Roundings, beside_nearness, decimals_in, is_excused
 from texcheck.draws import on_one_input
 from texcheck.errors import LatexError
 from texcheck.evaluation.evaluator import Evaluator
@@ -169,7 +169,7 @@ def free_decimal(
         for units in (1, -1):
             moved = decimal.moved(units)
             name = f"last digit: {decimal.printed} → {moved}"
-            if not moved or any(one == name or one.startswith(f"{name}, ") for one in excused):
+            if not moved or is_excused(name, excused):
                 continue
             end = decimal.position + len(decimal.printed)
             changed = text[: decimal.position] + moved + text[end:]

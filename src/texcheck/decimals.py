@@ -7,7 +7,7 @@ values of its symbols the same one. A whole number is exact: it rounds nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -56,12 +56,18 @@ class Decimal:
         return self.moved(round((number - self.value) / self.unit))
 
 
+def is_excused(name: str, excused: Collection[str]) -> bool:
+    """Whether a misprint is said to be true as well, alone or with its place: "…, after x"."""
+    return any(one == name or one.startswith(f"{name}, ") for one in excused)
+
+
 def decimal_at(text: str, number: Number) -> Decimal | None:
     """The decimal that is printed where a number stands; None where it is no decimal."""
     match = PRINTED.match(text, number.position)
     if match is None:
         return None
-    places, power = len(match["decimals"]), int(match["power"] or 0)
+    places = len(match["decimals"])
+    power = int(match["power"] or 0)
     whole = re.sub(r"\D", "", match["whole"])
     value = float(f"{whole}.{match['decimals']}e{power}")
     if value != number.value:
@@ -190,7 +196,8 @@ class Rounding:
         self, instances: Sequence[Instance], values: Array, units: Array
     ) -> tuple[Array, Array]:
         """How far the sides differ, as a share, and what one last digit more would change."""
-        gaps, slopes = [], []
+        gaps = []
+        slopes = []
         for instance in instances:
             a, b = instance.sides(self.at(values))
             size = np.maximum(np.abs(a), np.abs(b))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from texcheck.check import Options, relations_of
-from texcheck.decimals import Decimal, decimal_at
+from texcheck.decimals import Decimal, decimal_at, is_excused
 from texcheck.errors import LatexError
 from texcheck.evaluation.memory import Memory
 from texcheck.nodes import Number
@@ -38,7 +38,7 @@ def blunt_number(
     """
     for place, printed, moved in numbers_of_bounds(text, tables[0]):
         name = f"{'last digit' if '.' in printed else 'off by one'}: {printed} → {moved}"
-        if any(one == name or one.startswith(f"{name}, ") for one in excused):
+        if is_excused(name, excused):
             continue
         changed = f"{text[:place]}{moved}{text[place + len(printed) :]}"
         if comes_nearer(changed, tables, options, memories, seen):

@@ -93,8 +93,9 @@ def test_bilinear(rng):
 def test_bilinear_rank(rng):
     values = page(rng)
     # Projections that use one direction twice, or alone: the rank is below the bound, or far below.
-    repeated, alone = values["W^Q"].copy(), values["W^Q"].copy()
+    repeated = values["W^Q"].copy()
     repeated[..., -1] = repeated[..., 0]
+    alone = values["W^Q"].copy()
     alone[...] = alone[..., :1]
     return [values, {**values, "W^Q": repeated}, {**values, "W^Q": alone}]
 

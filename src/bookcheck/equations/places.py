@@ -54,7 +54,8 @@ class Row(NamedTuple):
 
 def place_of(formula: InlineFormula) -> str:
     """The words beside a formula, as the table has them."""
-    before, after = formula.before.split()[-WORDS:], formula.after.split()[:WORDS]
+    before = formula.before.split()[-WORDS:]
+    after = formula.after.split()[:WORDS]
     return " ".join([*before, "…", *after])
 
 
@@ -82,10 +83,12 @@ def reasons(rows: Sequence[Row]) -> dict[tuple[str, str], str]:
 
 def differences(formulas: Sequence[InlineFormula], rows: Sequence[Row]) -> Iterator[str]:
     """What a page has otherwise than the table, with its place."""
-    printed, known = [row_of(one) for one in formulas], [Row(*row[:2]) for row in rows]
+    printed = [row_of(one) for one in formulas]
+    known = [Row(*row[:2]) for row in rows]
     matcher = difflib.SequenceMatcher(None, known, printed, autojunk=False)
     for _, first, end, start, stop in matcher.get_opcodes() if known != printed else ():
-        gone, new = known[first:end], printed[start:stop]
+        gone = known[first:end]
+        new = printed[start:stop]
         if gone == new:
             continue
         for place, row in enumerate(new):
@@ -143,9 +146,11 @@ def write(table: Mapping[str, Sequence[Row]]) -> None:
 
 def list_anew(pages: Sequence[str]) -> list[str]:
     """Write the rows of some pages anew; what changed, with what is now said of it."""
-    table, told = dict(listed()), []
+    table = dict(listed())
+    told = []
     for page in pages:
-        old, new = table.get(page, []), rows_anew(inline_relations()[page], table.get(page, []))
+        old = table.get(page, [])
+        new = rows_anew(inline_relations()[page], old)
         left = Counter(old)
         for row in new:
             if left[row]:

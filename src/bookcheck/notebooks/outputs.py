@@ -96,8 +96,9 @@ def _close(old: str, new: str, relative: float, absolute: float) -> bool:
 def drawing_difference(old: str, new: str, relative: float = RELATIVE) -> str | None:
     """Compare two SVG figures: what they say as printed texts are, what they draw nearly."""
     one, other = (_EMBEDDED_IMAGE.sub("image", text) for text in (old, new))
-    said = ("\n".join(_SAID.findall(text)) for text in (one, other))
-    problem = text_difference(*said, relative) or text_difference(one, other, RELATIVE, DRAWING)
+    said, says = ("\n".join(_SAID.findall(text)) for text in (one, other))
+    problem = text_difference(said, says, relative)
+    problem = problem or text_difference(one, other, RELATIVE, DRAWING)
     images = [_EMBEDDED_IMAGE.findall(text) for text in (old, new)]
     if problem is None and any(map(_pixels_changed, *images)):
         problem = "the pixels of a picture in it changed"

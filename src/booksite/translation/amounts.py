@@ -56,9 +56,12 @@ BOUND = re.compile(
 def size_of(printed: str) -> tuple[Fraction, str | None] | None:
     """How much a printed value is, and the kind of its unit; none for words that are no number."""
     found = QUANTITY.fullmatch(printed)
-    amount, unit, scale = printed, None, Fraction(1)
+    amount = printed
+    unit = None
+    scale = Fraction(1)
     if found and found["unit"]:
-        amount, unit = found["amount"], found["unit"]
+        amount = found["amount"]
+        unit = found["unit"]
         scale = Fraction(SCALES[unit])
     elif found := AMOUNT.fullmatch(printed):
         amount = found["amount"]
